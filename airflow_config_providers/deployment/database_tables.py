@@ -7,7 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import chain, count
+from operator import itemgetter
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.deployment.records import reading
@@ -139,7 +141,13 @@ def _database(url: Any, found: Sequence[Any], unread: Mapping[str, str], read: F
     queries = {table.name: _Query.of(table, untyped) for table in found}
     searched = {name: query for name, query in sorted(queries.items()) if query.columns}
     tables = [query.table(name, url) for name, query in searched.items()]
-    return TextDatabase(tables, lambda table: _batches(searched[table.name], read), JdbcDatabase.of(url), unread)
+    return TextDatabase(
+        tables,
+        lambda table: _batches(searched[table.name], read),
+        JdbcDatabase.of(url),
+        unread,
+        lambda table: _bounds(searched[table.name], read),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +203,8 @@ class _Query:
         return [f"k{names.index(column.name)}" for column in self.key]
 
     def table(self, name: str, url: Any) -> TextTable:
-        """Return the table with its queries in the language of the database at ``url``."""
-        query, bounds = (sql_of(one, url) for one in (self.select(), self.bounds()))
-        return TextTable(name, list(self.labels), self.key_names(), list(self.columns), query, bounds)
+        """Return the table with its query in the language of the database at ``url``."""
+        return TextTable(name, list(self.labels), self.key_names(), list(self.columns), sql_of(self.select(), url))
 
 
 def _text(column: Any, untyped: Any) -> Any:
@@ -216,6 +223,12 @@ def _is_binary(kind: Any) -> bool:
     with suppress(NotImplementedError):  # for types without a type of Python
         return bool(kind.python_type is bytes)  # MySQL's binary types are not subclasses of LargeBinary
     return False
+
+
+def _bounds(query: _Query, read: FetchRows) -> list[Sequence[Any]]:
+    """Return keys with numbers and strings, as the database has them: a UUID is one of these in each."""
+    numbered = sorted(read(query.bounds()), key=itemgetter(-1))
+    return [[value.hex if isinstance(value, UUID) else value for value in key] for *key, _ in numbered]
 
 
 def _batches(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]]]:

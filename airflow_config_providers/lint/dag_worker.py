@@ -110,8 +110,10 @@ def main(ahead: float) -> None:
     """
     with socket.socket(fileno=os.dup(0)) as control:
         _leave_streams()
+        gc.disable()  # most that is loaded stays, and to search it again and again takes a third of the time
         _import_what_most_need(ahead)
         gc.freeze()  # so that copies share what is loaded
+        gc.enable()
         _keep_orphans()
         own = _children()  # what importing Airflow has started
         control.send(json.dumps("ready").encode())

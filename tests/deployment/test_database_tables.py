@@ -83,6 +83,17 @@ def test_each_row_of_a_table_with_a_key_of_two_columns_is_searched_once(made):
     assert sorted(row[-1].decode() for row in rows) == sorted(line for *_, line in lines)
 
 
+def test_a_large_table_is_divided_where_the_database_has_keys_in_its_order(made):
+    """A UUID is text in some databases, and a literal of it has to be what is stored there."""
+    keys = [f"{number:032x}" for number in range(40_001)]
+    database = made(
+        "create table dag_version (id char(32) primary key)",
+        rows=[("insert into dag_version values (?)", [(key,) for key in reversed(keys)])],
+    )
+
+    assert database.bounds(table_of(database, "dag_version")) == [[keys[19_999]], [keys[39_999]]]
+
+
 @pytest.mark.parametrize("declared", ["", "xml", "string", "money", "integer", "real", "timestamp", "json", "boolean"])
 @pytest.mark.parametrize("value", ["a text", b"a text", b"a text\xff"])
 def test_what_sqlite_keeps_in_a_column_of_any_type_is_searched(made, declared, value):

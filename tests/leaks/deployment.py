@@ -104,7 +104,7 @@ class LeakyAirflow:
     :param home: a folder of its own
     :param master_url: of the standalone cluster
     :param livy_port: of a server on this machine
-    :param stock: how tasks of stock operators behave; others have none
+    :param stock: how the tasks of a stock operator behave, by column; None for all that there are
     """
 
     def __init__(
@@ -114,11 +114,11 @@ class LeakyAirflow:
         *,
         master_url: str,
         livy_port: int,
-        stock: Collection[str] = (*SUBMITTED, *OTHER_OPERATORS),
+        stock: Mapping[Column, Collection[str]] | None = None,
     ) -> None:
         self.home = home
         self.canaries = canaries
-        self._stock = stock
+        self._stock = dict.fromkeys(Column, (*SUBMITTED, *OTHER_OPERATORS)) if stock is None else stock
         self.columns = list(dict.fromkeys(canary.column for canary in canaries))
         self.airflow = Unforked(home, **_environ(home, master_url, livy_port))
         self.sources = home / "sources"
@@ -136,7 +136,7 @@ class LeakyAirflow:
             for how in hows
             for column in file.columns
             if column in self.columns and any(how in slot.hows and column in slot.columns for slot in SLOTS)
-            if column.is_ours or how in self._stock
+            if column.is_ours or how in self._stock.get(column, ())
         ]
 
     def slots(self, task: LeakyTask) -> dict[Slot, Canary]:

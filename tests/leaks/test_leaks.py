@@ -36,6 +36,8 @@ LEAKS_OF_THE_STOCK_OPERATOR = [
     (Sink.TRIGGER, Column.CONNECTION),
 ]
 
+STOCK = {Column.VARIABLE: ("local", "pyspark"), Column.CONNECTION: ("local", "deferred"), Column.LITERAL: ("deferred",)}
+"""Tasks that leave a secret in each of these places."""
 
 WHERE_A_JOB_OF_OURS_HAS_VALUES = [
     (Sink.OPEN_FILES, CONF[0]),
@@ -53,7 +55,7 @@ def matrix(tmp_path_factory):
 
     Of the stock operators it has those that show that the search finds something. ``make leaks`` has all.
     """
-    return LeakRun(tmp_path_factory.mktemp("leaks"), print, stock=("local", "pyspark", "deferred")).matrix()
+    return LeakRun(tmp_path_factory.mktemp("leaks"), print, stock=STOCK).matrix()
 
 
 def test_ours_leaks_nothing_undeclared(matrix):

@@ -51,14 +51,13 @@ class TextTable:
     """
     A table whose text is searched.
 
-    Both queries name the columns that they return ``k0``, ``k1`` and so on for ``labels``, ``at`` for when the row was
+    The query names the columns that it returns ``k0``, ``k1`` and so on for ``labels``, ``at`` for when the row was
     written, and ``c0``, ``c1`` and so on for ``columns``.
 
     :param labels: the columns that name a row for people
-    :param key: those of the primary key, as the queries name them; empty if it has none
+    :param key: those of the primary key, as the query names them; empty if it has none
     :param columns: the columns that are searched
     :param query: the rows of the table
-    :param bounds: the key of one row in many thousands, with the number of the row in the order of keys
     """
 
     name: str
@@ -66,7 +65,6 @@ class TextTable:
     key: Sequence[str]
     columns: Sequence[str]
     query: str = field(repr=False)
-    bounds: str = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -247,6 +245,15 @@ def _moment(at: Any) -> str:
 _AT_ONCE: Final = 4
 """How many tables are read at a time: most are small."""
 
+Bounds = Callable[[TextTable], Sequence[Sequence[Any]]]
+"""Returns the key of one row in many thousands of a table, in the order of keys."""
+
+
+def no_bounds(table: TextTable) -> Sequence[Sequence[Any]]:
+    """Return nothing, so that one task reads the whole table."""
+    return ()
+
+
 SearchRows = Callable[[TextTable, Iterable[Sequence[Any]]], SearchedRows]
 """Searches rows of a table. It runs in executors, so it is a function of a module."""
 
@@ -259,12 +266,14 @@ class TextDatabase:
     :param batches: returns the rows of a table as its query does, some at a time; it runs in the driver of the audit
     :param jdbc: where executors read it; None if they cannot
     :param unread: name of another table -> why it is not searched
+    :param bounds: what divides a table for executors; it runs in the driver of the audit, where it costs no job
     """
 
     tables: Sequence[TextTable]
     batches: Callable[[TextTable], Iterator[list[Sequence[Any]]]] = field(repr=False)
     jdbc: JdbcDatabase | None = None
     unread: Mapping[str, str] = field(default_factory=dict)
+    bounds: Bounds = field(default=no_bounds, repr=False)
 
 
 def search_tables(session: SparkSession, database: TextDatabase, search: SearchRows) -> SearchedRows:
@@ -298,7 +307,7 @@ def _reader(
     """Return what yields the rows of a table, some at a time, as data that is spread over the executors."""
     jdbc = database.jdbc
     if jdbc is not None and jdbc.has_driver(session):
-        return partial(_by_jdbc, session, jdbc)
+        return partial(_by_jdbc, session, jdbc, database.bounds)
     if jdbc is not None:
         report.note = jdbc.driver.note
     return partial(_by_batches, session, database)
@@ -332,13 +341,9 @@ class _ListAccumulator:
         return value
 
 
-def _by_jdbc(session: SparkSession, jdbc: JdbcDatabase, table: TextTable) -> Iterator[Any]:
-    yield jdbc.read(session, table.query, _parts(session, jdbc, table) if table.key else ()).rdd
-
-
-def _parts(session: SparkSession, jdbc: JdbcDatabase, table: TextTable) -> list[str]:
-    numbered = sorted(jdbc.read(session, table.bounds).collect(), key=lambda row: row.number)
-    return predicates(table.key, [row[:-1] for row in numbered])
+def _by_jdbc(session: SparkSession, jdbc: JdbcDatabase, bounds: Bounds, table: TextTable) -> Iterator[Any]:
+    parts = predicates(table.key, bounds(table)) if table.key else ()
+    yield jdbc.read(session, table.query, parts).rdd
 
 
 def _by_batches(session: SparkSession, database: TextDatabase, table: TextTable) -> Iterator[Any]:

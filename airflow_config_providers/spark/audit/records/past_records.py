@@ -384,8 +384,9 @@ def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecor
     [counts] = records.agg(F.count("*"), F.count_if("is_later"), F.min("at")).collect()
     _suit(records.sparkSession, counts[0])
     with persisted(broken.union(missing)) as (unread,):
-        named = {row.file: row.problem for row in unread.orderBy("file").limit(_NAMED).collect()}
-        return PastRecords(records, named, unread.count(), *counts)
+        first = unread.orderBy("file").limit(_NAMED).collect()
+        count = len(first) if len(first) < _NAMED else unread.count()
+        return PastRecords(records, {row.file: row.problem for row in first}, count, *counts)
 
 
 def _not_in(rows: DataFrame, listed: DataFrame) -> DataFrame:

@@ -697,7 +697,7 @@ def test_what_was_found_in_a_table_before_it_could_not_be_read_is_kept(audit: Le
         yield [("a", None, f"x {VALUE}")]
         raise ProviderUnavailableError("The database went away.")
 
-    found = audit.search_database(TextDatabase([TextTable("xcom", ("key",), ("k0",), ("value",), "", "")], batches))
+    found = audit.search_database(TextDatabase([TextTable("xcom", ("key",), ("k0",), ("value",), "")], batches))
 
     assert [leak.file for leak in found.leaks] == ["database:xcom.value:key=a"]
     assert found.unread == {"database:xcom": "The database went away."}

@@ -21,7 +21,7 @@ from airflow_config_providers.spark.audit.leaks.tables import SearchedRows, Text
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 FINDER = LeakFinder([KnownSecret(PASSWORD, VALUE)])
-TABLE = TextTable("xcom", ("dag_id", "key"), ("k0", "k1"), ("key", "value"), "", "")
+TABLE = TextTable("xcom", ("dag_id", "key"), ("k0", "k1"), ("key", "value"), "")
 AT = "2026-11-25 08:00:00.123+00"
 
 

@@ -19,7 +19,7 @@ LONGEST_ANSWER = 10_000
 
 
 def main(application: str, *ports: str) -> None:
-    gateway = launch_gateway(SparkConf(loadDefaults=False).set("spark.master", "local"))
+    gateway: Any = launch_gateway(SparkConf(loadDefaults=False).set("spark.master", "local"))  # type: ignore[no-untyped-call]  # PySpark has no types there
     try:
         print(json.dumps({port: lets_ask(gateway, application, int(port)) for port in ports}))
     finally:

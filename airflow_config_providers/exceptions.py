@@ -111,17 +111,16 @@ def refuse(kind: type[ConfigProvidersError], problems: Iterable[str]) -> None:
         raise kind(*found)
 
 
-def raise_alone(error: ConfigProvidersError) -> NoReturn:
+def raise_alone(error: BaseException) -> NoReturn:
     """
-    Raise ``error`` without a context, for a context manager whose block has failed.
+    Raise ``error`` without a cause and a context, for a context manager whose block has failed.
 
     Python makes the error of the block the context of whatever the manager raises, also outside of an except block.
     """
     try:
         raise error
-    except ConfigProvidersError:
-        error.alone()
-        raise
+    finally:
+        error.__cause__ = error.__context__ = None
 
 
 def system_reason(error: Exception) -> str:

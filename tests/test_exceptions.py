@@ -24,6 +24,7 @@ from airflow_config_providers.exceptions import (
     problems_of,
     refuse,
 )
+from airflow_config_providers.job.nested_texts import refusing_depth
 from airflow_config_providers.secrets.answer_chain import step
 from airflow_config_providers.secrets.refusal import SecretRefusedError, refusal
 from airflow_config_providers.spark.audit.session import telling_failures
@@ -142,6 +143,7 @@ def fail_in_a_circle() -> None:
         pytest.param(lambda: fail_in(telling_failures(ConfigException), ValueError("what was read")), id="of-spark"),
         pytest.param(lambda: fail_in(refusing_too_long(), OSError(errno.E2BIG, "a command")), id="of-the-system"),
         pytest.param(fail_in_a_circle, id="of-a-provider"),
+        pytest.param(lambda: fail_in(refusing_depth(), RecursionError("a template")), id="of-a-template"),
     ],
 )
 def test_an_error_that_replaces_the_one_of_a_block_does_not_keep_it(fail: Callable[[], None]):

@@ -20,7 +20,7 @@ from airflow_config_providers.core.nested import DEEPEST_NESTING, ITEMS, is_mapp
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import is_storable, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException, refuse
+from airflow_config_providers.exceptions import ConfigException, raise_alone, refuse
 
 _T = TypeVar("_T")
 _CLIENTS: Final = ("kubernetes.client", "kubernetes_asyncio.client")
@@ -233,8 +233,10 @@ def refusing_depth() -> Iterator[None]:
     except RecursionError:
         is_too_deep = True
     if is_too_deep:
-        raise ConfigException(
-            "A template inserts collections that are nested too deeply, or calls itself endlessly. Flatten it."
+        raise_alone(
+            ConfigException(
+                "A template inserts collections that are nested too deeply, or calls itself endlessly. Flatten it."
+            )
         )
 
 

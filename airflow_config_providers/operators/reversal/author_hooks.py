@@ -10,6 +10,7 @@ from types import MethodType
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import SUSPENSIONS, AirflowTaskTerminated, BaseOperator
+from airflow_config_providers.exceptions import raise_alone
 
 _BEFORE: Final = ("_pre_execute_hook", "pre_execute")
 _AFTER: Final = ("_post_execute_hook", "post_execute")
@@ -250,7 +251,7 @@ def _refusing_values_in_deferral(operator: Any) -> Iterator[None]:
         if not problem:
             raise
     if problem:
-        raise AirflowTaskTerminated(problem)
+        raise_alone(AirflowTaskTerminated(problem))
 
 
 @contextmanager

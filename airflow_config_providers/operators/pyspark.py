@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.spark.driver_ports import LOCAL_MASTER
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 if TYPE_CHECKING:
@@ -49,11 +50,12 @@ class PySparkMixin(ConfiguredOperator):
             settings = _settings(connection, delivery.configs)
             if (url := str(settings.get(_REMOTE) or "")).startswith(_SERVER):  # no JVM would read the private file
                 return self._call_on_server(url, connection.extra_dejson if connection else {}, delivery)
-            master = _master(connection, settings)
-            delivery = authenticated(delivery, master)
+            has_jvm = jvm.has_started()
+            master = _master(connection, settings if has_jvm else _settings(connection, delivery.plain))
+            delivery = authenticated(delivery, master, settings)
             for doubt in filter(None, (delivery.doubt_of_yarn(master), doubt_of_ports(delivery, settings))):
                 self.log.warning(doubt)
-            if jvm.has_started():
+            if has_jvm:
                 return self._call(delivery.configs)
             with jvm.launching_without(self._try_state.run.withheld), jvm.submitting(delivery):
                 return self._call(dict(delivery.plain))
@@ -96,6 +98,10 @@ def _settings(connection: Any, configs: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _master(connection: Any, settings: Mapping[str, Any]) -> str:
-    """Return the master, by the order of the stock operator; with ``spark.remote``, that is one on this machine."""
+    """
+    Return the master, by the order of the stock operator; with ``spark.remote``, that is one on this machine.
+
+    :param settings: what the operator sees: it names a master for a JVM that is yet to read the private file
+    """
     found = settings.get(_REMOTE) or settings.get(_MASTER) or (connection and connection.host)
-    return str(found or "local[*]")
+    return str(found or LOCAL_MASTER)

@@ -61,6 +61,7 @@ class DeployedConfigurations:
         self._warn = warn
         self._caller = caller
         self._reader = caller or Caller()  # whose name is not needed, and takes a moment to find
+        self._layers = DeployedLayers(no_notes, self._reader)  # which reads each DAG once
 
     def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
@@ -71,9 +72,8 @@ class DeployedConfigurations:
         described = rows.described(found)
         if selection.notes:
             described = [{**row, **key_columns(row["key"], row["value"])} for row in described]
-        layers = DeployedLayers(no_notes, self._reader)  # which reads the DAG once
-        described = with_chosen_files(described, lambda: _files(layers, resource, has_job=True)[0])
-        return self._with_applied(resource, described, selection, layers) if resource.task_id else described
+        described = with_chosen_files(described, lambda: self._files(resource, has_job=True)[0])
+        return self._with_applied(resource, described, selection) if resource.task_id else described
 
     def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
         """Return the selected keys that one try had, each with its synonyms."""
@@ -99,13 +99,12 @@ class DeployedConfigurations:
         return why_not(asked, self.describe(resource, KeySelection()), self._reading(resource, judge))
 
     def _reading(self, resource: ConfigResource, judge: Callable[[str, str], Sequence[str]]) -> Reading:
-        layers = DeployedLayers(no_notes, self._reader)
-        jobs = layers.jobs(resource)
-        files, no_job = _files(layers, resource, has_job=bool(jobs) or not resource.task_id)
+        jobs = self._layers.jobs(resource)
+        files, no_job = self._files(resource, has_job=bool(jobs) or not resource.task_id)
         return Reading(
             unread_sources(no_job),
             files,
-            has_unopened=layers.unread_files(resource) == NOT_READ_HERE,
+            has_unopened=self._layers.unread_files(resource) == NOT_READ_HERE,
             environ=self._reader.environ,
             unknown_keys=settings.unknown_keys(),
             takes_any_key=take_any_key(jobs),
@@ -120,13 +119,15 @@ class DeployedConfigurations:
             )
         return refusals(self.alter, resource, key, value)
 
-    def _with_applied(
-        self,
-        task: ConfigResource,
-        described: list[Row],
-        selection: KeySelection,
-        layers: DeployedLayers,
-    ) -> list[Row]:
+    def _files(self, resource: ConfigResource, *, has_job: bool) -> tuple[Sequence[str], str]:
+        """Return the paths of the files that are layers, and why no job gets any layer; empty if there is a job."""
+        try:
+            files = self._layers.files(resource)
+        except UnknownResourceError as error:  # what is stored for it can still be described
+            return (), " ".join(error.problems)
+        return files, "" if has_job else f"This package does not configure the operator of {resource}."
+
+    def _with_applied(self, task: ConfigResource, described: list[Row], selection: KeySelection) -> list[Row]:
         """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one to show."""
         if not self._reader.may_see_runs():
             self._warn(_NO_RUNS)
@@ -139,10 +140,10 @@ class DeployedConfigurations:
         if record is None:
             return described
         is_whole = not (selection.keys or selection.first)
-        if is_whole and (gone := _no_longer_set(task, described, record, layers)):
+        if is_whole and (gone := self._no_longer_set(task, described, record)):
             named = first_of(gone, most=HINTS)
             self._warn(f"The last job had these keys, which the next one will not have: {named}.")
-        unread, dag_file = partial(layers.unread_files, task), layers.dag_file(task)
+        unread, dag_file = partial(self._layers.unread_files, task), self._layers.dag_file(task)
         return record_rows.with_applied(described, record, unread, dag_file=dag_file)
 
     def alter(
@@ -188,11 +189,10 @@ class DeployedConfigurations:
 
     def _task_entries(self, dag: ConfigResource) -> list[Mapping[str, ConfigEntry] | None]:
         """Return the entries of each task that ``dag`` configures; None of one of which only a run knows them all."""
-        layers = DeployedLayers(no_notes, self._reader)
         try:
-            tasks = [task for task in layers.concerned(dag) if task.task_id]
+            tasks = [task for task in self._layers.concerned(dag) if task.task_id]
             found = admin(no_notes, caller=self._reader).describe_configs(tasks, include_synonyms=True) if tasks else {}
-            return [found[task] if layers.show_dag(task) and not layers.unread_files(task) else None for task in tasks]
+            return [found[task] if self._are_all_known(task) else None for task in tasks]
         except ConfigProvidersError as error:  # the change was made, so this is no reason to report a failure
             self._warn(f"What its tasks have is not shown: {error.problems[0]}")
             return []
@@ -200,16 +200,15 @@ class DeployedConfigurations:
     def refresh(self, resource: ConfigResource) -> list[Row]:
         """Have the values of references read again, and return the resources that this concerns."""
         version = admin(self._warn, caller=self._caller).refresh([resource])[resource]
-        concerned = DeployedLayers(self._warn, self._reader).concerned(resource)
-        return [{"resource": str(one), "version": version} for one in concerned]
+        return [{"resource": str(one), "version": version} for one in self._layers.concerned(resource)]
 
     def unread_files(self, task: ConfigResource) -> str:
         """Return why a description of a task lacks layer files, as differences show it; empty if it has all."""
-        return DeployedLayers(no_notes, self._reader).unread_files(task)
+        return self._layers.unread_files(task)
 
     def tasks(self, dag: ConfigResource) -> list[Row]:
         """Return the tasks of a DAG, and whether this package configures them."""
-        return DeployedLayers(self._warn, self._reader).tasks(dag)
+        return self._layers.tasks(dag)
 
     def references(self, pattern: str) -> list[Row]:
         """
@@ -225,14 +224,13 @@ class DeployedConfigurations:
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
         """Yield a problem for each key that was set, but that Spark does not read, or does not read from that place."""
         places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
-        layers = DeployedLayers(self._warn, self._reader)
-        takes_any_key = have_other_keys(places) and take_any_key(layers.jobs(resource))
+        takes_any_key = have_other_keys(places) and take_any_key(self._layers.jobs(resource))
         found = find_in(places, settings.unknown_keys(), takes_any_key=takes_any_key)
-        is_certain = found.problems and resource.task_id and refuse_keys(layers.jobs(resource))
+        is_certain = found.problems and resource.task_id and refuse_keys(self._layers.jobs(resource))
         beginning = f"A run of {resource} would fail. " if is_certain else ""
         yield from (f"{beginning}{problem}" for problem in found.problems)
         yield from found.doubts
-        if MASTER in places and pass_master(layers.jobs(resource)):
+        if MASTER in places and pass_master(self._layers.jobs(resource)):
             yield without_effect(places[MASTER])
 
     def _misfits(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
@@ -246,26 +244,17 @@ class DeployedConfigurations:
 
     def _is_certain(self, resource: ConfigResource) -> bool:
         """Return whether ``resource`` is a task that we configure, and all of whose layers are known before a run."""
-        layers = DeployedLayers(no_notes, self._reader)
-        if not resource.task_id or not layers.jobs(resource):
-            return False
-        return layers.show_dag(resource) and not layers.unread_files(resource)
+        return bool(resource.task_id and self._layers.jobs(resource)) and self._are_all_known(resource)
 
+    def _are_all_known(self, task: ConfigResource) -> bool:
+        """Return whether all layers of a task are known before a run."""
+        return self._layers.show_dag(task) and not self._layers.unread_files(task)
 
-def _no_longer_set(task: ConfigResource, described: list[Row], record: TryRecord, layers: DeployedLayers) -> list[str]:
-    gone = record_rows.no_longer_set(described, record, shows_dag=True)
-    if gone and not layers.show_dag(task):
-        return record_rows.no_longer_set(described, record, shows_dag=False)
-    return gone
-
-
-def _files(layers: DeployedLayers, resource: ConfigResource, *, has_job: bool) -> tuple[Sequence[str], str]:
-    """Return the paths of the files that are layers, and why there is no job that gets any layer; empty if there is."""
-    try:
-        files = layers.files(resource)
-    except UnknownResourceError as error:  # what is stored for it can still be described
-        return (), " ".join(error.problems)
-    return files, "" if has_job else f"This package does not configure the operator of {resource}."
+    def _no_longer_set(self, task: ConfigResource, described: list[Row], record: TryRecord) -> list[str]:
+        gone = record_rows.no_longer_set(described, record, shows_dag=True)
+        if gone and not self._layers.show_dag(task):
+            return record_rows.no_longer_set(described, record, shows_dag=False)
+        return gone
 
 
 def _not_set(operations: Iterable[AlterConfigOp], done: AlterConfigResult) -> Iterator[str]:

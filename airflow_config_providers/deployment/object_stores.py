@@ -118,7 +118,10 @@ def _require_known(scheme: str) -> None:
     try:
         get_filesystem_class(scheme)
     except ValueError:
-        raise _UnknownSchemeError(_unknown_to_fsspec(scheme)) from None
+        pass
+    else:
+        return
+    raise _UnknownSchemeError(_unknown_to_fsspec(scheme))
 
 
 def _unknown_to_fsspec(scheme: str) -> str:

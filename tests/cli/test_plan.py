@@ -720,7 +720,7 @@ def test_a_layer_file_that_the_last_revision_cannot_read_is_an_error(cli: Cli, r
 
     assert (done.code, done.out) == (3, "")
     assert "base.properties" in done.errors[0]
-    assert of_repository(cli, repository, "--from", "v1", "--to", revision, "--detailed-exit-code").code == 1
+    assert of_repository(cli, repository, "--to", revision, "--detailed-exit-code").code == 1
 
 
 @pytest.mark.slow

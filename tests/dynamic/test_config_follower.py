@@ -323,6 +323,15 @@ def test_a_store_that_is_away_is_asked_again_and_complained_about_once(store, el
     assert caplog.text.count("The store is away.") == 1
 
 
+def test_a_store_that_is_away_again_is_complained_about_again(store, elsewhere, caplog):
+    process = Process(store, DAG)
+    for is_away in (True, False, True):
+        store.is_away = is_away
+        process.sleep(10)
+
+    assert caplog.text.count("The store is away.") == 2
+
+
 def test_a_document_that_cannot_be_read_keeps_no_other_resource_back(store, elsewhere, caplog):
     process = Process(store, DAG, OTHER_DAG)
     store.texts[name_of(DAG)] = "odd"

@@ -61,6 +61,20 @@ def test_attack_27_the_value_is_in_no_argument_and_no_environment(dag, run_task,
     assert CANARY in spark_submit.only.properties
 
 
+def test_attack_27_a_driver_on_this_machine_gives_values_only_to_those_who_sign_in(
+    dag, run_task, password, spark_submit
+):
+    run_task(operator(dag, conf={"spark.app.db.password": password}))
+
+    assert "spark.authenticate=true" in spark_submit.only.properties
+
+
+def test_attack_27_the_log_tells_of_a_driver_that_gives_values_to_everyone(dag, run_task, password, capfd):
+    run_task(operator(dag, conf={"spark.app.db.password": password, "spark.authenticate": "false"}))
+
+    assert "Everyone who reaches a port of the driver" in "".join(capfd.readouterr())
+
+
 @pytest.mark.parametrize("mode", ["connect", "classic"])
 def test_attack_27_the_log_tells_of_the_mode_in_which_spark_puts_values_into_an_environment(
     dag, run_task, password, capfd, mode

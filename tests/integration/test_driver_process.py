@@ -113,7 +113,7 @@ print(spark.sparkContext.master, spark.sparkContext.getConf().get("spark.authent
 
 
 def test_a_cluster_that_the_environment_names_needs_no_secret_of_spark(tmp_path: Path) -> None:
-    path, master = ":".join(path for path in sys.path if path), "local-cluster[1,1,512]"
+    path, master = ":".join(path for path in sys.path if path), "local-cluster[1,1,1024]"
     environ = SparkEnvironment.of(PYTHONPATH=path, MASTER=master, JOB_APP_PASSWORD=CANARY).variables
 
     command = [sys.executable, "-c", ELSEWHERE]

@@ -274,8 +274,8 @@ def test_a_failure_is_told_once_with_the_keys_that_it_affects() -> None:
     with pytest.raises(AccessDeniedError) as caught:
         resolver.resolve([], texts)
     assert caught.value.problems == (
-        "${sm:variables/k0:rate}, ${sm:variables/k1:rate}, ${sm:variables/k2:rate}, ...: not resolved. It refuses. "
-        "(6 keys: key k0, key k1, key k2, ...)",
+        "${sm:variables/k0:rate}, ${sm:variables/k1:rate}, ${sm:variables/k2:rate} and 3 more: not resolved. "
+        "It refuses. (6 keys: key k0, key k1, key k2 and 3 more)",
     )
 
 

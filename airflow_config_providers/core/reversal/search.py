@@ -241,6 +241,8 @@ class Finder:
         """
         found: list[Match] = []
         labels = self._labels
+        if labels.get(data) == data:
+            return [(0, len(data), data)]
         for index, start, _ in hits:
             whole = [
                 (start - place, start - place + len(text), text)  # shorter than the pattern at the end of the data

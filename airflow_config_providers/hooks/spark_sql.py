@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Self
@@ -14,7 +14,7 @@ from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.arguments import SQL
 from airflow_config_providers.spark.delivery import Delivery, private_properties
-from airflow_config_providers.spark.driver_ports import authenticated, doubt_of_ports
+from airflow_config_providers.spark.driver_ports import LOCAL_MASTER, authenticated, doubt_of_ports
 from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
@@ -57,11 +57,13 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         """
         spark = SparkInstallation.of("spark-sql", os.environ)
         spark.require_command()
-        delivery = authenticated(self._delivery(), self._master)
         environ = child_process.without(os.environ, self._job_run().withheld)
+        delivery = self._delivery()
+        master = self._master_with(delivery.configs, environ)
+        delivery = authenticated(delivery, master)
         if delivery.private and (doubt := doubt_of_defaults(replace(spark, environ=environ))):
             self.log.warning(doubt)
-        for doubt in filter(None, (delivery.doubt_of_yarn(self._master), doubt_of_ports(delivery))):
+        for doubt in filter(None, (delivery.doubt_of_yarn(master), doubt_of_ports(delivery))):
             self.log.warning(doubt)
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook accepts both
         with refusing_too_long(), self._holding(delivery), ExitStack() as stack:
@@ -71,6 +73,10 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
                 file = stack.enter_context(private_properties(delivery.private))
                 words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
             super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})
+
+    def _master_with(self, configs: Mapping[str, str], environ: Mapping[str, str]) -> str:
+        """Return the master, by the order of spark-sql: a connection without a host gives it no option."""
+        return str(self._master or configs.get("spark.master") or environ.get("MASTER") or LOCAL_MASTER)
 
     def kill(self) -> None:
         """Kill spark-sql, and what it has started, such as the script of a ``TRANSFORM``."""

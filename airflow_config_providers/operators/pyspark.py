@@ -38,7 +38,7 @@ class PySparkMixin(ConfiguredOperator):
         from airflow_config_providers.log.descriptors import guarded_descriptors
         from airflow_config_providers.operators.added_later import check_added
         from airflow_config_providers.spark import jvm
-        from airflow_config_providers.spark.driver_ports import authenticated, doubt_of_ports
+        from airflow_config_providers.spark.driver_ports import LOCAL_MASTER, authenticated, doubt_of_ports
 
         check_added(self, self.config_kwargs)
         delivery = self._try_state.handover.delivery(self.config_kwargs, in_process=True)
@@ -49,11 +49,13 @@ class PySparkMixin(ConfiguredOperator):
             settings = _settings(connection, delivery.configs)
             if (url := str(settings.get(_REMOTE) or "")).startswith(_SERVER):  # no JVM would read the private file
                 return self._call_on_server(url, connection.extra_dejson if connection else {}, delivery)
-            master = _master(connection, settings)
-            delivery = authenticated(delivery, master)
+            has_jvm = jvm.has_started()
+            seen = settings if has_jvm else _settings(connection, delivery.plain)
+            master = _master(connection, seen) or LOCAL_MASTER
+            delivery = authenticated(delivery, master, settings)
             for doubt in filter(None, (delivery.doubt_of_yarn(master), doubt_of_ports(delivery, settings))):
                 self.log.warning(doubt)
-            if jvm.has_started():
+            if has_jvm:
                 return self._call(delivery.configs)
             with jvm.launching_without(self._try_state.run.withheld), jvm.submitting(delivery):
                 return self._call(dict(delivery.plain))
@@ -96,6 +98,12 @@ def _settings(connection: Any, configs: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _master(connection: Any, settings: Mapping[str, Any]) -> str:
-    """Return the master, by the order of the stock operator; with ``spark.remote``, that is one on this machine."""
+    """
+    Return the master, by the order of the stock operator; empty for its default.
+
+    With ``spark.remote``, that is a master on this machine.
+
+    :param settings: what the operator sees: it names a master for a JVM that is yet to read the private file
+    """
     found = settings.get(_REMOTE) or settings.get(_MASTER) or (connection and connection.host)
-    return str(found or "local[*]")
+    return str(found or "")

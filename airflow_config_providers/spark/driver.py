@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -28,7 +28,7 @@ from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
-from airflow_config_providers.spark.driver_ports import LOCAL_MASTER, authentication
+from airflow_config_providers.spark.driver_ports import authentication
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.installation import defaults_in
@@ -39,6 +39,9 @@ from airflow_config_providers.spark.redaction import redacting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Closing = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Returns what closes the ports of a driver, given all that its JVM has."""
 
 _MASTER: Final = "spark.master"
 
@@ -80,7 +83,7 @@ def session(
         opened = stack.enter_context(ProviderRegistry(deployment=True).on_demand(_definitions(configs, providers)))
         resolve = partial(resolved, configs, opened, unresolved=Unresolved(unresolved), has_begun=process.has_begun)
         found = resolve()
-        values = protected(found)
+        values = with_redaction(found)
         current = DriverConfigs(partial(resolve, options=ONCE), found)
         names = opened.environment_names(timeout=PATIENT.timeout)
         _start(process, values, found, withheld=child_process.withheld(names))
@@ -120,12 +123,25 @@ def resolved(
     return found
 
 
-def protected(found: ResolvedConfig) -> dict[str, str]:
-    """Return the values as a new mapping; with references, also the keys by which Spark hides and guards them."""
-    values, written = found.configs(), found.layered.settled
-    changed = [key for key, value in values.items() if value != written[key]]
-    closed = authentication(values, values.get(_MASTER) or LOCAL_MASTER) if changed else {}
-    return {**values, **redacting(values, changed), **closed}
+def with_redaction(found: ResolvedConfig) -> dict[str, str]:
+    """Return the values as a new mapping, with patterns by which Spark hides those from references."""
+    values = found.configs()
+    return {**values, **redacting(values, _changed(found))}
+
+
+def closing(configs: Mapping[str, str], found: ResolvedConfig) -> dict[str, str]:
+    """
+    Return what closes the ports of the driver; nothing without references.
+
+    :param configs: all that the JVM has: only it knows its master, which a variable or an option can name
+    """
+    return authentication(configs, configs.get(_MASTER)) if _changed(found) else {}
+
+
+def _changed(found: ResolvedConfig) -> list[str]:
+    """Return the keys whose strings were replaced by values."""
+    written = found.layered.settled
+    return [key for key, value in found.configs().items() if value != written[key]]
 
 
 class Submitted:
@@ -139,9 +155,9 @@ class Submitted:
         pyspark.SparkContext._ensure_initialized()
         return dict(pyspark.SparkConf().getAll())
 
-    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
+    def start(self, configs: Mapping[str, str], closing: Closing, *, withheld: Collection[str] = ()) -> None:
         """Create the SparkContext; ``withheld`` has no effect, because the JVM already runs."""
-        pyspark.SparkContext(conf=pyspark.SparkConf().setAll(list(configs.items())))
+        _create_context(configs, closing)
 
 
 class Unsubmitted:
@@ -162,10 +178,11 @@ class Unsubmitted:
         file = defaults_in(Path(directory))
         return fidelity.left_by_file(file_layer(file).configs) if file else {}
 
-    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
+    def start(self, configs: Mapping[str, str], closing: Closing, *, withheld: Collection[str] = ()) -> None:
         """
         Start the JVM, and create the SparkContext; what a properties file would change is set when the JVM runs.
 
+        :param closing: is called when the JVM runs
         :param withheld: names of the environment variables that child processes must not inherit
         :raises UndeliverableValueError: a properties file would change a value that the JVM needs before
         """
@@ -174,7 +191,7 @@ class Unsubmitted:
         _refuse_too_late(set_later)
         with reading_properties(filed, self._environ), lacking(self._environ, withheld):
             pyspark.SparkContext._ensure_initialized()
-        pyspark.SparkContext(conf=pyspark.SparkConf().setAll(list(set_later.items())))
+        _create_context(set_later, closing)
 
 
 DriverProcess = Submitted | Unsubmitted
@@ -214,7 +231,7 @@ def _start(
 ) -> None:
     """Start Spark, and reverse its error, which can quote a value if Spark refuses the configuration."""
     try:
-        process.start(values, withheld=withheld)
+        process.start(values, partial(closing, found=found), withheld=withheld)
     except ConfigException:
         raise
     except Exception as error:  # noqa: BLE001 - Spark and its JVM can raise anything
@@ -222,6 +239,12 @@ def _start(
     else:
         return
     raise ConfigException(f"Spark did not start: {problem}")
+
+
+def _create_context(configs: Mapping[str, str], closing: Closing) -> None:
+    conf = pyspark.SparkConf().setAll(list(configs.items()))
+    conf.setAll(list(closing(dict(conf.getAll())).items()))
+    pyspark.SparkContext(conf=conf)
 
 
 def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:

@@ -19,17 +19,22 @@ _LOCAL: Final = re.compile(r"local(?:\[(?:[0-9]+|\*)(?:\s*,\s*[0-9]+)?\])?")
 
 _OPEN: Final = (
     "Everyone who reaches a port of the driver, such as each user of this machine, can ask it for the configuration of "
-    "the job. To avoid that, set spark.authenticate=true: see 'Ports of the driver' in the documentation."
+    "the job. To avoid that, set spark.authenticate=true: see 'Ports of the driver' in the documentation. To allow it, "
+    "set spark.authenticate=false."
 )
 
 
-def authenticated(delivery: Delivery, master: object) -> Delivery:
-    """Return ``delivery`` with the keys of ``authentication`` in its private part, if it has secrets."""
-    added = authentication(delivery.configs, master) if delivery.has_secrets else {}
+def authenticated(delivery: Delivery, master: object, settings: Mapping[str, object] | None = None) -> Delivery:
+    """
+    Return ``delivery`` with the keys of ``authentication`` in its private part, if it has secrets.
+
+    :param settings: what the driver gets beside ``delivery``, such as from a connection
+    """
+    added = authentication({**(settings or {}), **delivery.configs}, master) if delivery.has_secrets else {}
     return replace(delivery, private={**delivery.private, **added}) if added else delivery
 
 
-def authentication(configs: Mapping[str, str], master: object) -> dict[str, str]:
+def authentication(configs: Mapping[str, object], master: object) -> dict[str, str]:
     """Return the key that closes the ports of a driver; none if ``configs`` have it, or a cluster needs a secret."""
     is_local = _LOCAL.fullmatch(str(master).strip()) is not None
     return {AUTHENTICATE_KEY: "true"} if is_local and AUTHENTICATE_KEY not in configs else {}
@@ -37,10 +42,11 @@ def authentication(configs: Mapping[str, str], master: object) -> dict[str, str]
 
 def doubt_of_ports(delivery: Delivery, settings: Mapping[str, object] | None = None) -> str:
     """
-    Return the warning that others can ask a driver on this machine for secrets; empty if they cannot.
+    Return the warning that others can ask a driver on this machine for secrets.
 
-    :param settings: all that the driver gets, if ``delivery`` does not have it
+    It is empty if they cannot, and if a layer has the key: ``false`` says that the ports may stay open.
+
+    :param settings: as for ``authenticated``
     """
-    configs = {**(settings or {}), **delivery.configs}
-    is_closed = str(configs.get(AUTHENTICATE_KEY, "")).strip().lower() == "true"
-    return _OPEN if delivery.has_secrets and not is_closed else ""
+    is_decided = AUTHENTICATE_KEY in {**(settings or {}), **delivery.configs}
+    return _OPEN if delivery.has_secrets and not is_decided else ""

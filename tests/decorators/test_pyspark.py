@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperat
 from airflow.sdk import task
 
 from airflow_config_providers import cluster_policy
+from airflow_config_providers.core import properties
 from airflow_config_providers.decorators.pyspark import configured_pyspark_task
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import get_provider_info
@@ -114,6 +116,38 @@ def test_a_session_of_a_server_gets_the_values_whatever_names_the_server(
     assert (seen["spark.app.x"], seen["spark.remote"].rstrip("/")) == (CANARY, SERVER)
     assert OF_SERVER not in seen
     assert "writes what a session sets into its event log" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("spark", "defaults", "expected"),
+    [
+        pytest.param({"host": "local"}, "", "true", id="a local master"),
+        pytest.param({"host": "spark://one"}, "", None, id="a cluster"),
+        pytest.param({"host": "local"}, "spark.master spark://one:7077", "true", id="a default that has no effect"),
+        pytest.param({"host": "local"}, "spark.authenticate false", "false", id="written in a layer"),
+        pytest.param({"host": "local", "extra": {"spark.authenticate": "false"}}, "", None, id="set by the connection"),
+    ],
+)
+def test_attack_27_nobody_gets_secrets_at_the_ports_of_a_session_on_this_machine(
+    dag, run_task, password, own_jvm, tmp_path, monkeypatch, spark, defaults, expected
+):
+    filed = []
+
+    def read_file(self):
+        path = Path(shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])[1])
+        filed.extend(properties.parse(path.read_text(), name="filed"))
+
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setattr(PySparkOperator, "execute_callable", read_file)
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK", json.dumps({"conn_type": "spark", **spark}))
+    with dag:
+        conf = {"spark.app.x": password}
+        made = configured_pyspark_task(lambda spark: None, task_id="job", conn_id="spark", config_kwargs=conf)()
+    run = run_task(made.operator)
+
+    assert run.state == "success", run.error
+    assert {entry.key: entry.value for entry in filed}.get("spark.authenticate") == expected
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,6 +95,35 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert run.returncode == 0, run.stderr[-3000:]
     seen = json.loads((folder / "found.json").read_text())
     return {**seen, "shown": run.stdout + run.stderr, "sealed": str(sealed)}
+
+
+ELSEWHERE = """
+from pyspark.sql import SparkSession
+
+from airflow_config_providers.spark import session
+
+definitions = {
+    "config.providers": "env",
+    "config.providers.env.class": "env",
+    "config.providers.env.param.allowlist.pattern": "JOB_APP_.*",
+}
+spark = session(SparkSession.builder.config("spark.t.own", "${env:JOB_APP_PASSWORD}"), providers=definitions)
+print(spark.sparkContext.master, spark.sparkContext.getConf().get("spark.authenticate"))
+"""
+
+
+def test_a_cluster_that_the_environment_names_needs_no_secret_of_spark(tmp_path: Path) -> None:
+    path, master = ":".join(path for path in sys.path if path), "local-cluster[1,1,1024]"
+    environ = SparkEnvironment.of(PYTHONPATH=path, MASTER=master, JOB_APP_PASSWORD=CANARY).variables
+
+    command = [sys.executable, "-c", ELSEWHERE]
+    run = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert run.stdout.split() == [master, "None"], run.stderr[-3000:]
+
+
+def test_the_ports_of_a_driver_on_this_machine_are_closed(found: dict[str, Any]) -> None:
+    assert found["conf"]["spark.authenticate"] == "true"
 
 
 def test_the_jvm_starts_with_what_was_resolved(found: dict[str, Any]) -> None:

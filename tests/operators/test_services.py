@@ -675,6 +675,29 @@ def test_attack_27_spark_sql_gets_the_value_in_no_argument(sql, spark_sql, no_le
     assert spark_sql.only.conf["spark.executor.memory"] == "2g"
 
 
+@pytest.mark.parametrize(
+    ("host", "conf", "environ", "expected"),
+    [
+        pytest.param("local[1]", {"spark.master": "yarn"}, {"MASTER": "yarn"}, "true", id="the connection"),
+        pytest.param("", {"spark.master": "yarn"}, {"MASTER": "local"}, None, id="the configuration"),
+        pytest.param("", {}, {"MASTER": "spark://one:7077"}, None, id="the environment"),
+        pytest.param("", {}, {}, "true", id="the default of Spark"),
+    ],
+)
+def test_attack_27_nobody_gets_secrets_at_the_ports_of_spark_sql_on_this_machine(
+    sql, spark_sql, no_leak, password, monkeypatch, host, conf, environ, expected
+):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_SQL_DEFAULT", json.dumps({"conn_type": "spark_sql", "host": host}))
+    monkeypatch.delenv("MASTER", raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    run = no_leak(sql(sql="select 1", conf={"spark.app.password": password, **conf}))
+
+    assert run.state == "success"
+    assert spark_sql.spark_conf.get("spark.authenticate") == expected
+    assert ("a port of the driver" in run.shown) is (expected is None)
+
+
 def test_layers_override_the_named_arguments_of_spark_sql(sql, spark_sql, no_leak, tmp_path, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
     (tmp_path / "named.properties").write_text("spark.app.name=from-file\nspark.executor.cores=2\n")

@@ -69,10 +69,18 @@ def test_attack_27_a_driver_on_this_machine_gives_values_only_to_those_who_sign_
     assert "spark.authenticate=true" in spark_submit.only.properties
 
 
-def test_attack_27_the_log_tells_of_a_driver_that_gives_values_to_everyone(dag, run_task, password, capfd):
-    run_task(operator(dag, conf={"spark.app.db.password": password, "spark.authenticate": "false"}))
+@pytest.mark.parametrize(
+    ("conf", "is_warned"), [({}, True), ({"spark.authenticate": "false"}, False)], ids=["unsaid", "allowed"]
+)
+def test_attack_27_the_log_tells_of_a_driver_that_gives_values_to_everyone(
+    dag, run_task, password, spark_submit, capfd, monkeypatch, conf, is_warned
+):
+    fields = {"conn_type": "spark", "host": "spark://one", "port": 7077}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
 
-    assert "Everyone who reaches a port of the driver" in "".join(capfd.readouterr())
+    run_task(operator(dag, conf={"spark.app.db.password": password, **conf}))
+
+    assert ("Everyone who reaches a port of the driver" in "".join(capfd.readouterr())) is is_warned
 
 
 @pytest.mark.parametrize("mode", ["connect", "classic"])

@@ -77,37 +77,47 @@ def test_the_defaults_are_read_as_spark_reads_them(tmp_path: Path) -> None:
 )
 def test_before_the_jvm_starts_what_cannot_be_set_later_is_refused(configs: dict[str, str]) -> None:
     with pytest.raises(UndeliverableValueError, match=rf"^{next(iter(configs))}: its value "):
-        driver.Unsubmitted({}).start(configs)
+        driver.Unsubmitted({}).start(configs, lambda _: {})
 
 
 def test_references_are_resolved_and_hidden() -> None:
     found = resolved({"spark.app.uri": "x://${vault:a:b}", "spark.app.open": "text"})
 
-    values = driver.protected(found)
+    values = driver.with_redaction(found)
 
     assert values.pop(REDACTION_KEY).startswith(r"^spark[.]app[.]uri$|")
     assert values.pop(OPTIONS_KEY).endswith("|(?i)url")
-    assert values.pop(AUTHENTICATE_KEY) == "true"
     assert values == {"spark.app.uri": f"x://{CANARY}", "spark.app.open": "text"}
     assert found.reverser.reverse_text(values["spark.app.uri"]) == "x://${vault:a:b}"
 
 
 def test_attack_31_a_key_that_spark_hides_by_default_is_hidden_whatever_a_system_property_says() -> None:
-    values = driver.protected(resolved({"spark.app.password": "${vault:a:b}"}))
+    values = driver.with_redaction(resolved({"spark.app.password": "${vault:a:b}"}))
 
     assert values[REDACTION_KEY] == DEFAULT_PATTERN
 
 
-def test_a_cluster_that_needs_the_secret_of_spark_is_left_as_it_is() -> None:
-    values = driver.protected(resolved({"spark.app.uri": "${vault:a:b}", "spark.master": "spark://one:7077"}))
+@pytest.mark.parametrize(
+    ("jvm", "added"),
+    [
+        pytest.param({"spark.master": "local[*]"}, {AUTHENTICATE_KEY: "true"}, id="local"),
+        pytest.param({"spark.master": "spark://one:7077"}, {}, id="cluster that needs the secret of Spark"),
+        pytest.param({"spark.master": "local", AUTHENTICATE_KEY: "false"}, {}, id="written by the author"),
+        pytest.param({}, {}, id="unknown"),
+    ],
+)
+def test_the_ports_of_a_driver_are_closed_if_its_jvm_has_a_local_master(jvm: dict[str, str], added: dict[str, str]):
+    assert driver.closing(jvm, resolved({"spark.app.uri": "${vault:a:b}"})) == added
 
-    assert AUTHENTICATE_KEY not in values
+
+def test_the_ports_of_a_driver_without_references_stay_as_they_are() -> None:
+    assert driver.closing({"spark.master": "local"}, resolved({"spark.app.open": "text"})) == {}
 
 
 def test_without_references_spark_hides_what_it_hides() -> None:
     configs = {"spark.app.open": "text", "spark.master": "local"}
 
-    assert driver.protected(resolved(configs)) == configs
+    assert driver.with_redaction(resolved(configs)) == configs
 
 
 def test_the_specification_itself_is_left_out() -> None:

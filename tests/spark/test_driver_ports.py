@@ -34,20 +34,20 @@ def test_where_a_cluster_needs_the_secret_of_spark_others_who_get_secrets_are_wa
     assert "set spark.authenticate=true" in doubt_of_ports(found)
 
 
-def test_what_an_author_says_of_authentication_stays_and_is_warned_of() -> None:
-    found = delivery(authenticate="false")
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_what_a_layer_says_of_authentication_stays_and_ends_the_warning(value: str) -> None:
+    found = delivery(authenticate=value)
 
     assert authenticated(found, "local") is found
-    assert doubt_of_ports(found)
+    assert not doubt_of_ports(found)
 
 
-@pytest.mark.parametrize("value", ["true", " TRUE"])
-def test_a_cluster_with_authentication_is_not_warned_of(value: str) -> None:
-    assert not doubt_of_ports(delivery(authenticate=value))
+@pytest.mark.parametrize("value", [True, "false"])
+def test_what_a_connection_says_of_authentication_stays_and_ends_the_warning(value: object) -> None:
+    found, settings = delivery(), {AUTHENTICATE_KEY: value}
 
-
-def test_authentication_that_a_connection_turns_on_is_not_warned_of() -> None:
-    assert not doubt_of_ports(delivery(), {AUTHENTICATE_KEY: True})
+    assert authenticated(found, "local", settings) is found
+    assert not doubt_of_ports(found, settings)
 
 
 def test_a_driver_without_secrets_stays_as_it_is() -> None:

@@ -19,7 +19,8 @@ _LOCAL: Final = re.compile(r"local(?:\[(?:[0-9]+|\*)(?:\s*,\s*[0-9]+)?\])?")
 
 _OPEN: Final = (
     "Everyone who reaches a port of the driver, such as each user of this machine, can ask it for the configuration of "
-    "the job. To avoid that, set spark.authenticate=true: see 'Ports of the driver' in the documentation."
+    "the job. To avoid that, set spark.authenticate=true, and on a standalone cluster spark.authenticate.secret, too. "
+    "To accept it, set spark.authenticate=false. See 'Ports of the driver' in the documentation."
 )
 
 
@@ -37,10 +38,12 @@ def authentication(configs: Mapping[str, str], master: object) -> dict[str, str]
 
 def doubt_of_ports(delivery: Delivery, settings: Mapping[str, object] | None = None) -> str:
     """
-    Return the warning that others can ask a driver on this machine for secrets; empty if they cannot.
+    Return the warning that others can ask a driver on this machine for secrets.
+
+    It is empty if they cannot, and if ``spark.authenticate`` is ``false``: whoever wrote that knows.
 
     :param settings: all that the driver gets, if ``delivery`` does not have it
     """
     configs = {**(settings or {}), **delivery.configs}
-    is_closed = str(configs.get(AUTHENTICATE_KEY, "")).strip().lower() == "true"
-    return _OPEN if delivery.has_secrets and not is_closed else ""
+    is_decided = str(configs.get(AUTHENTICATE_KEY, "")).strip().lower() in {"true", "false"}
+    return _OPEN if delivery.has_secrets and not is_decided else ""

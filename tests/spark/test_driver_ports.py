@@ -34,11 +34,19 @@ def test_where_a_cluster_needs_the_secret_of_spark_others_who_get_secrets_are_wa
     assert "set spark.authenticate=true" in doubt_of_ports(found)
 
 
-def test_what_an_author_says_of_authentication_stays_and_is_warned_of() -> None:
+@pytest.mark.parametrize("master", ["local", "spark://one:7077"])
+def test_ports_that_an_author_leaves_open_stay_open_and_are_not_warned_of(master: str) -> None:
     found = delivery(authenticate="false")
 
-    assert authenticated(found, "local") is found
-    assert doubt_of_ports(found)
+    assert authenticated(found, master) is found
+    assert not doubt_of_ports(found)
+
+
+def test_the_warning_says_how_to_close_the_ports_and_how_to_accept_them() -> None:
+    warning = doubt_of_ports(delivery())
+
+    assert "spark.authenticate.secret" in warning
+    assert "To accept it, set spark.authenticate=false" in warning
 
 
 @pytest.mark.parametrize("value", ["true", " TRUE"])

@@ -109,4 +109,4 @@ class PolledConfigProvider(ConfigProvider, ABC):
 def _milliseconds(number: object) -> int:
     if milliseconds := whole_number(number, least=1000, most=LONGEST_POLL_INTERVAL):
         return milliseconds
-    raise ProviderDefinitionError(f"{POLL_INTERVAL} is not a number of milliseconds from 1000 on.")
+    raise ProviderDefinitionError(f"{POLL_INTERVAL} is not a number of milliseconds from 1000 on. Correct it.")

@@ -285,8 +285,13 @@ def _problems_of_configuring(
     try:
         guarded(call, lambda: "it cannot be configured", ProviderDefinitionError)
     except collected as error:
-        return [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
+        return [f"Provider {printable(definition.name)}: {_with_way_out(problem)}" for problem in error.problems]
     return []
+
+
+def _with_way_out(problem: str) -> str:
+    """Return the problem, with what to do about it if it is one of ``ConfigDef``, which is no sentence."""
+    return problem if problem.endswith((".", "?")) else f"{problem}. Correct it in the definition."
 
 
 def _configure(provider: ConfigProvider, params: Mapping[str, Any]) -> None:

@@ -19,8 +19,8 @@ _LOCAL: Final = re.compile(r"local(?:\[(?:[0-9]+|\*)(?:\s*,\s*[0-9]+)?\])?")
 
 _OPEN: Final = (
     "Everyone who reaches a port of the driver, such as each user of this machine, can ask it for the configuration of "
-    "the job. To avoid that, set spark.authenticate=true: see 'Ports of the driver' in the documentation. To allow it, "
-    "set spark.authenticate=false."
+    "the job. To avoid that, set spark.authenticate=true, and on a standalone cluster spark.authenticate.secret, too. "
+    "To accept it, set spark.authenticate=false. See 'Ports of the driver' in the documentation."
 )
 
 

@@ -280,21 +280,27 @@ def test_an_interrupt_closes_those_that_were_opened_before() -> None:
 
 def test_wrong_parameters_are_told_for_every_provider() -> None:
     bad = {
-        "one": lambda: Failing(ProviderDefinitionError("x", "y")),
-        "two": lambda: Failing(ProviderDefinitionError("z")),
-        "three": lambda: Failing(ConfigException("of a ConfigDef")),
+        "one": lambda: Failing(ProviderDefinitionError("x.", "y.")),
+        "two": lambda: Failing(ProviderDefinitionError("z.")),
+        "three": lambda: Failing(ConfigException("of a ConfigDef.")),
     }
     assert problems(ProviderRegistry(bad), props(a="one", b="two", c="three")) == (
-        "Provider a: x",
-        "Provider a: y",
-        "Provider b: z",
-        "Provider c: of a ConfigDef",
+        "Provider a: x.",
+        "Provider a: y.",
+        "Provider b: z.",
+        "Provider c: of a ConfigDef.",
     )
 
 
 def test_the_error_of_a_configdef_names_the_provider() -> None:
     registry = ProviderRegistry({"odd": lambda: Failing(ConfigException("cache.ms is no number."))})
     assert problems(registry, props(a="odd")) == ("Provider a: cache.ms is no number.",)
+
+
+def test_a_problem_that_a_configdef_finds_says_where_to_correct_it() -> None:
+    problem = "Invalid value for configuration ttl.ms: Value must be at least 1000"
+    registry = ProviderRegistry({"odd": lambda: Failing(ProviderDefinitionError(problem))})
+    assert problems(registry, props(a="odd")) == (f"Provider a: {problem}. Correct it in the definition.",)
 
 
 def test_a_provider_that_cannot_be_configured_and_does_not_say_why_is_not_opened() -> None:

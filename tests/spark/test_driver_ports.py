@@ -42,6 +42,13 @@ def test_what_a_layer_says_of_authentication_stays_and_ends_the_warning(value: s
     assert not doubt_of_ports(found)
 
 
+def test_the_warning_says_how_to_close_the_ports_and_how_to_accept_them() -> None:
+    warning = doubt_of_ports(delivery())
+
+    assert "spark.authenticate.secret" in warning
+    assert "To accept it, set spark.authenticate=false" in warning
+
+
 @pytest.mark.parametrize("value", [True, "false"])
 def test_what_a_connection_says_of_authentication_stays_and_ends_the_warning(value: object) -> None:
     found, settings = delivery(), {AUTHENTICATE_KEY: value}

@@ -5,7 +5,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking
   them: ``lookup``, ``retries``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
-  with the above into a ``resolved_config``, with ``value_doubts`` or ``reference_problems``.
+  with the above into a ``resolved_config``, or says why not by ``reference_problems``.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``resource``, ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``,
   ``reload``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.core.value_doubts import value_doubts
+from airflow_config_providers.core.resolved_config import value_doubts
 from airflow_config_providers.core.variable import ConfigVariable
 
 ENDED = "The value of ${mounted:/x:k} ends with a line end, which is part of the value."

@@ -214,7 +214,9 @@ class ConfigDef:
     def misfit_reasons(self, name: str, value: object) -> Sequence[str]:
         """Return the same problems, in words that do not name the configuration, unless a validator of others does."""
         refusal = self.refusal(name, value)
-        return (refusal.reason,) if isinstance(refusal, InvalidValueError) else self.misfits(name, value)
+        if isinstance(refusal, InvalidValueError) and refusal.reason:
+            return (refusal.reason,)
+        return () if refusal is None else refusal.problems
 
     def refusal(self, name: str, value: object) -> ConfigException | None:
         """Return why ``value`` is invalid as the value of the defined configuration ``name``; None if it is not."""

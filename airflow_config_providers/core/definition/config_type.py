@@ -42,10 +42,10 @@ class InvalidValueError(ConfigException):
     """
     A value that is not valid.
 
-    :ivar reason: why, in words that do not name the configuration
+    :ivar reason: why, in words that do not name the configuration; empty if only the message says it
     """
 
-    reason: str
+    reason: str = ""
 
 
 def invalid_value(name: str, reason: str) -> InvalidValueError:

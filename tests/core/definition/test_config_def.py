@@ -15,7 +15,7 @@ from airflow_config_providers.core.definition.config_def import (
     ConfigValue,
     Importance,
 )
-from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.definition.config_type import ConfigType, InvalidValueError
 from airflow_config_providers.core.definition.validators import LambdaValidator, NonEmptyString, Range
 from airflow_config_providers.core.password import Password
 from airflow_config_providers.exceptions import ConfigException
@@ -229,13 +229,18 @@ def test_the_reason_of_a_misfit_does_not_name_the_configuration() -> None:
     assert [list(definition.misfit_reasons("a", text)) for text in ("0", "1")] == [["Value must be at least 1"], []]
 
 
-def test_the_reason_of_another_check_is_its_whole_message() -> None:
+@pytest.mark.parametrize("kind", [ConfigException, InvalidValueError])
+def test_the_reason_of_another_check_is_its_whole_message(kind: type[ConfigException]) -> None:
+    asked = []
+
     def refuse(name: str, value: object) -> None:
-        raise ConfigException(f"{name} is odd.")
+        asked.append(value)
+        raise kind(f"{name} is odd.")
 
     definition = ConfigDef().define("a", INT, validator=LambdaValidator.with_(refuse, ""))
 
     assert list(definition.misfit_reasons("a", "1")) == ["a is odd."]
+    assert asked == [1]  # a check can take long, so it is made once
 
 
 def test_fitting_value_has_no_misfits() -> None:

@@ -16,7 +16,12 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.exposed_values import PlacedText
-from airflow_config_providers.job.steered_layers import refuse_keys_of_author, run_layers, with_kept_redaction
+from airflow_config_providers.job.steered_layers import (
+    refuse_keys_of_author,
+    run_layers,
+    with_kept_authentication,
+    with_kept_redaction,
+)
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import has_inserted, is_substituted
@@ -73,7 +78,7 @@ class JobLayers:
         require_unreserved(_placed([*layers, *environment], but={*of_spark, *settings.config_files()}))
         refuse_keys_of_author(layers)
         self._check_keys(layers, of_spark)
-        return with_kept_redaction([*layers, *environment])
+        return with_kept_redaction(with_kept_authentication([*layers, *environment], warn=self.warn))
 
     def _check_keys(self, layers: Sequence[ConfigLayer], of_spark: Collection[str]) -> None:
         """Refuse keys that Spark would ignore, and warn about doubtful ones, but not those in Spark's own file."""

@@ -17,6 +17,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
+from airflow_config_providers.spark.driver_ports import AUTHENTICATE_KEY
 from airflow_config_providers.spark.expansion import is_substituted
 from airflow_config_providers.spark.layer_sources import mapping_layer
 from airflow_config_providers.spark.redaction import (
@@ -194,6 +195,30 @@ def refuse_keys_of_author(layers: Iterable[ConfigLayer]) -> None:
         for key in sorted(OF_AUTHOR.keys() & layer.configs.keys())
     )
     refuse(ConfigException, problems)
+
+
+def with_kept_authentication(layers: Iterable[ConfigLayer], *, warn: Callable[[str], None]) -> list[ConfigLayer]:
+    """
+    Return ``layers``, without what opens the ports of a driver in dynamic and run configuration.
+
+    Otherwise, permission to change a configuration would be permission to let others ask the driver for its values.
+
+    :param warn: is called with a note for each layer that would open them
+    """
+    return [_unopening(layer, warn) if layer.source.is_steered else layer for layer in layers]
+
+
+def _unopening(layer: ConfigLayer, warn: Callable[[str], None]) -> ConfigLayer:
+    if layer.configs.get(AUTHENTICATE_KEY, "true").strip().lower() == "true":
+        return layer
+    warn(
+        f"{AUTHENTICATE_KEY} in {printable(layer.origin(AUTHENTICATE_KEY))} has no effect: only the author of the DAG "
+        f"and the owner of the deployment may let others ask a driver for its values. Remove it there."
+    )
+    configs, secrets = dict(layer.configs), dict(layer.secrets)
+    del configs[AUTHENTICATE_KEY]
+    secrets.pop(AUTHENTICATE_KEY, None)
+    return replace(layer, configs=configs, secrets=secrets)
 
 
 def with_kept_redaction(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:

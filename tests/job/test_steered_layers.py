@@ -1,11 +1,12 @@
-"""What Spark hides stays hidden, whatever pattern dynamic or run configuration sets."""
+"""What Spark hides or guards stays so, whatever dynamic or run configuration sets."""
 
 from __future__ import annotations
 
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.job.steered_layers import with_kept_redaction
+from airflow_config_providers.job.steered_layers import with_kept_authentication, with_kept_redaction
+from airflow_config_providers.spark.driver_ports import AUTHENTICATE_KEY
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN
 
 KEY = "spark.redaction.regex"
@@ -74,3 +75,31 @@ def test_the_strongest_pattern_of_the_author_is_kept():
 
 def test_the_same_pattern_is_not_repeated():
     assert settled((ConfigSource.RUN_CONFIG, {KEY: "dag"}), (ConfigSource.DAG_CONFIG, {KEY: "dag"})) == {KEY: "dag"}
+
+
+STEERED = [source for source in ConfigSource if source.is_steered]
+
+
+@pytest.mark.parametrize("source", STEERED)
+@pytest.mark.parametrize("text", ["false", "", "${env:X}", "[hidden]"])
+def test_attack_who_may_change_a_configuration_cannot_open_the_ports_of_a_driver(source, text):
+    notes = []
+    layer = ConfigLayer(
+        source, "steered", {AUTHENTICATE_KEY: text, "spark.a": "1"}, secrets={AUTHENTICATE_KEY: lambda: "false"}
+    )
+
+    (kept,) = with_kept_authentication([layer], warn=notes.append)
+
+    assert (kept.configs, kept.secrets) == ({"spark.a": "1"}, {})
+    assert [note.partition(":")[0] for note in notes] == [f"{AUTHENTICATE_KEY} in steered has no effect"]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"), [*((source, "True") for source in STEERED), (ConfigSource.DAG_CONFIG, "false")]
+)
+def test_what_closes_the_ports_of_a_driver_and_what_the_author_says_of_them_stays(source, text):
+    notes = []
+    layer = ConfigLayer(source, "any", {AUTHENTICATE_KEY: text})
+
+    assert with_kept_authentication([layer], warn=notes.append) == [layer]
+    assert notes == []

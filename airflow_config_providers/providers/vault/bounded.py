@@ -12,7 +12,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any, Final
 
 from requests.adapters import HTTPAdapter
@@ -23,7 +23,7 @@ from urllib3.exceptions import ConnectTimeoutError, HeaderParsingError, NewConne
 from urllib3.util.response import assert_header_parsing
 from urllib3.util.ssl_ import create_urllib3_context, resolve_cert_reqs
 
-from airflow_config_providers.providers.vault.faults import MEBIBYTES, AnswerTooLargeError
+from airflow_config_providers.providers.vault.faults import MEBIBYTES, AnswerTooLargeError, UnreadableHeadersError
 
 if TYPE_CHECKING:
     import socket
@@ -135,7 +135,7 @@ class _TimedResponse(HTTPResponse):
         with suppress(HeaderParsingError):
             assert_header_parsing(self.msg)
             return
-        raise HTTPException("The headers cannot be parsed")
+        raise UnreadableHeadersError
 
 
 class _TimedConnection(HTTPConnection):

@@ -75,6 +75,10 @@ class AnswerTooLargeError(Exception):
     """An answer is larger than we read; this error never leaves this folder."""
 
 
+class UnreadableHeadersError(Exception):
+    """The headers of an answer cannot be parsed; this error never leaves this folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class VaultAnswer:
     """
@@ -243,7 +247,7 @@ def is_answer_lost(error: Exception) -> bool:
     from urllib3.exceptions import ConnectTimeoutError, NewConnectionError  # noqa: PLC0415 - as above
 
     torn = of_requests.ChunkedEncodingError, of_requests.ContentDecodingError
-    broken = of_requests.ConnectionError, of_requests.Timeout, *torn
+    broken = of_requests.ConnectionError, of_requests.Timeout, UnreadableHeadersError, *torn
     never_made = of_requests.ConnectTimeout, of_requests.ProxyError, of_requests.SSLError
     never_sent = (*never_made, ConnectTimeoutError, NewConnectionError)
     return isinstance(error, broken) and not any(isinstance(link, never_sent) for link in _chain(error))
@@ -257,6 +261,10 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
     if isinstance(error, AnswerTooLargeError):
         return ProviderLookupError(
             f"{where} answered with more than {MEBIBYTES} MiB, which Vault does not do. Check what is in front of it."
+        )
+    if isinstance(error, UnreadableHeadersError):
+        return ProviderUnavailableError(
+            f"{where} answered with headers that cannot be parsed. Check what is in front of it."
         )
     if isinstance(error, of_requests.SSLError):
         return _of_tls(error, where)

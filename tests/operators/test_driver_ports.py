@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+from functools import partial
 
 import psutil
 import pytest
@@ -21,8 +23,7 @@ from pyspark.sql import SparkSession
 
 folder = pathlib.Path(sys.argv[1])
 spark = SparkSession.builder.getOrCreate()
-(folder / "numbers.csv").write_text("n\\n1\\n2\\n")
-spark.read.csv(str(folder / "numbers.csv"), header=True).count()
+held = spark.sparkContext.broadcast("what a stranger asks for")
 (folder / "new").write_text(spark.sparkContext.applicationId)
 (folder / "new").rename(folder / "runs")
 while not (folder / "asked").exists():
@@ -44,7 +45,7 @@ def ask(dag, run_task, password, tmp_path, monkeypatch):
             try:
                 assert eventually((tmp_path / "runs").exists)
                 command = [sys.executable, "-m", "tests.servers.stranger", (tmp_path / "runs").read_text()]
-                answers.update(json.loads(subprocess.check_output([*command, *map(str, ports())])))
+                answers.update(json.loads(subprocess.check_output([*command, *map(str, ports_of(tmp_path))])))
             finally:
                 (tmp_path / "asked").touch()
 
@@ -63,11 +64,16 @@ def ask(dag, run_task, password, tmp_path, monkeypatch):
     return run
 
 
-def ports():
-    """Return the ports at which the driver below this process listens."""
-    drivers = [process for process in psutil.Process().children(recursive=True) if process.name() == "java"]
-    found = (connection for driver in drivers for connection in driver.net_connections("tcp"))
-    return sorted({each.laddr.port for each in found if each.status == psutil.CONN_LISTEN})
+def ports_of(folder):
+    """Return the ports at which the driver of the job in ``folder`` listens."""
+    [driver] = filter(partial(is_driver_of, str(folder / "job.py")), psutil.Process().children(recursive=True))
+    return sorted({each.laddr.port for each in driver.net_connections("tcp") if each.status == psutil.CONN_LISTEN})
+
+
+def is_driver_of(job, process):
+    with contextlib.suppress(psutil.Error):  # it can end meanwhile
+        return process.name() == "java" and job in process.cmdline()
+    return False
 
 
 def test_attack_27_no_port_of_a_local_driver_lets_a_stranger_ask(ask):

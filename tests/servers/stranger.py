@@ -27,7 +27,7 @@ def main(application: str, *ports: str) -> None:
 
 
 def lets_ask(gateway: Any, application: str, port: int) -> bool:
-    """Return whether a port opens the first block that a driver broadcasts; with a query, it has the configuration."""
+    """Return whether a port opens the first block that a driver broadcasts; those of queries have its configuration."""
     java, network = gateway.jvm, gateway.jvm.org.apache.spark.network
     settings = network.util.TransportConf("shuffle", network.util.MapConfigProvider(java.java.util.HashMap()))
     clients = network.TransportContext(settings, network.server.NoOpRpcHandler()).createClientFactory()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.spark.delivery import Delivery
+if TYPE_CHECKING:
+    from airflow_config_providers.spark.delivery import Delivery
 
 AUTHENTICATE_KEY: Final = "spark.authenticate"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Collection, Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -39,9 +39,6 @@ from airflow_config_providers.spark.redaction import redacting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Closing = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Returns what closes the ports of a driver, given all that its JVM has."""
 
 _MASTER: Final = "spark.master"
 
@@ -125,8 +122,9 @@ def resolved(
 
 def with_redaction(found: ResolvedConfig) -> dict[str, str]:
     """Return the values as a new mapping, with patterns by which Spark hides those from references."""
-    values = found.configs()
-    return {**values, **redacting(values, _changed(found))}
+    values, written = found.configs(), found.layered.settled
+    changed = [key for key, value in values.items() if value != written[key]]
+    return {**values, **redacting(values, changed)}
 
 
 def closing(configs: Mapping[str, str], found: ResolvedConfig) -> dict[str, str]:
@@ -135,13 +133,7 @@ def closing(configs: Mapping[str, str], found: ResolvedConfig) -> dict[str, str]
 
     :param configs: all that the JVM has: only it knows its master, which a variable or an option can name
     """
-    return authentication(configs, configs.get(_MASTER)) if _changed(found) else {}
-
-
-def _changed(found: ResolvedConfig) -> list[str]:
-    """Return the keys whose strings were replaced by values."""
-    written = found.layered.settled
-    return [key for key, value in found.configs().items() if value != written[key]]
+    return authentication(configs, configs.get(_MASTER)) if found.references else {}
 
 
 class Submitted:
@@ -155,9 +147,9 @@ class Submitted:
         pyspark.SparkContext._ensure_initialized()
         return dict(pyspark.SparkConf().getAll())
 
-    def start(self, configs: Mapping[str, str], closing: Closing, *, withheld: Collection[str] = ()) -> None:
-        """Create the SparkContext; ``withheld`` has no effect, because the JVM already runs."""
-        _create_context(configs, closing)
+    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> pyspark.SparkConf:
+        """Return all that the JVM has with ``configs``; ``withheld`` has no effect, because it already runs."""
+        return pyspark.SparkConf().setAll(list(configs.items()))
 
 
 class Unsubmitted:
@@ -178,11 +170,10 @@ class Unsubmitted:
         file = defaults_in(Path(directory))
         return fidelity.left_by_file(file_layer(file).configs) if file else {}
 
-    def start(self, configs: Mapping[str, str], closing: Closing, *, withheld: Collection[str] = ()) -> None:
+    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> pyspark.SparkConf:
         """
-        Start the JVM, and create the SparkContext; what a properties file would change is set when the JVM runs.
+        Start the JVM, and return all that it has; what a properties file would change is set when it runs.
 
-        :param closing: is called when the JVM runs
         :param withheld: names of the environment variables that child processes must not inherit
         :raises UndeliverableValueError: a properties file would change a value that the JVM needs before
         """
@@ -191,7 +182,7 @@ class Unsubmitted:
         _refuse_too_late(set_later)
         with reading_properties(filed, self._environ), lacking(self._environ, withheld):
             pyspark.SparkContext._ensure_initialized()
-        _create_context(set_later, closing)
+        return pyspark.SparkConf().setAll(list(set_later.items()))
 
 
 DriverProcess = Submitted | Unsubmitted
@@ -231,7 +222,8 @@ def _start(
 ) -> None:
     """Start Spark, and reverse its error, which can quote a value if Spark refuses the configuration."""
     try:
-        process.start(values, partial(closing, found=found), withheld=withheld)
+        conf = process.start(values, withheld=withheld)
+        pyspark.SparkContext(conf=conf.setAll(list(closing(dict(conf.getAll()), found).items())))
     except ConfigException:
         raise
     except Exception as error:  # noqa: BLE001 - Spark and its JVM can raise anything
@@ -239,12 +231,6 @@ def _start(
     else:
         return
     raise ConfigException(f"Spark did not start: {problem}")
-
-
-def _create_context(configs: Mapping[str, str], closing: Closing) -> None:
-    conf = pyspark.SparkConf().setAll(list(configs.items()))
-    conf.setAll(list(closing(dict(conf.getAll())).items()))
-    pyspark.SparkContext(conf=conf)
 
 
 def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:

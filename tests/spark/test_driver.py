@@ -77,7 +77,7 @@ def test_the_defaults_are_read_as_spark_reads_them(tmp_path: Path) -> None:
 )
 def test_before_the_jvm_starts_what_cannot_be_set_later_is_refused(configs: dict[str, str]) -> None:
     with pytest.raises(UndeliverableValueError, match=rf"^{next(iter(configs))}: its value "):
-        driver.Unsubmitted({}).start(configs, lambda _: {})
+        driver.Unsubmitted({}).start(configs)
 
 
 def test_references_are_resolved_and_hidden() -> None:

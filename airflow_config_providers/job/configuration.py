@@ -25,7 +25,7 @@ from airflow_config_providers.exceptions import (
     refuse,
 )
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
-from airflow_config_providers.job.destination import Destination
+from airflow_config_providers.job.destination import Destination, shows_environment
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import cluster_wins
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
@@ -38,7 +38,7 @@ from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
 from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import specification
-from airflow_config_providers.spark.arguments import ANYWHERE, ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN
+from airflow_config_providers.spark.arguments import ANYWHERE
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 
@@ -309,8 +309,8 @@ class SettledJob:
         if not labels:  # asking for the connection takes time
             return {}
         destination = self.destination()
-        is_shown = {ENVIRONMENT_ON_YARN: lambda _: True, ENVIRONMENT_ON_KUBERNETES: destination.is_remote}
-        shown = [prefix for prefix in destination.prefixes if is_shown[prefix](self.layered.settled)]
+        is_remote = partial(destination.is_remote, self.layered.settled)
+        shown = [prefix for prefix in destination.prefixes if shows_environment(prefix, is_remote)]
         return {label: f"{prefix}{name}" for prefix in shown for label, name in labels.items()}
 
     def resolver(self) -> JobResolver:

@@ -13,6 +13,7 @@ from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
+from airflow_config_providers.job.destination import shows_environment
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_added, refuse_broken_words
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts, texts
 from airflow_config_providers.job.run import JobRun
@@ -184,7 +185,7 @@ class Handover:
         :raises ExposedValueError: other people could read one
         """
         names = self._having_values(added) if self._refuses_exposed else []
-        if names and (prefix != ENVIRONMENT_ON_KUBERNETES or is_remote()):
+        if names and shows_environment(prefix, is_remote):
             refuse_added(PlacedText(label_below("env_vars", name), f"{prefix}{name}", added[name]) for name in names)
 
     @property

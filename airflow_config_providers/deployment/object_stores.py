@@ -11,7 +11,7 @@ from airflow_config_providers.core.storage_url import S3
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.hook_connection import handed_to_hooks
-from airflow_config_providers.job.records.folder import PACKAGES
+from airflow_config_providers.job.records.folder import PACKAGES, is_known_to_fsspec
 from airflow_config_providers.spark.audit.leaks.object_clients import FsspecObjects, S3Objects
 from airflow_config_providers.spark.audit.leaks.object_store import Objects, ObjectStore, StoredPath, is_stored
 
@@ -97,31 +97,14 @@ def _of_fsspec(path: StoredPath) -> Objects:
 
     url = f"{path.scheme}://{path.host}/"
     if not path.connection:
-        _require_known(path.scheme)
+        if not is_known_to_fsspec(path.scheme):
+            raise _UnknownSchemeError(_unknown_to_fsspec(path.scheme))
         return FsspecObjects(*url_to_fs(url))
     from airflow.sdk.io import get_fs, has_fs  # noqa: PLC0415 - as above
 
     if not has_fs(path.scheme):
         raise _UnknownSchemeError(_unknown_to_airflow(path.scheme))
     return FsspecObjects(get_fs(path.scheme, path.connection), strip_protocol(url))
-
-
-def _require_known(scheme: str) -> None:
-    """
-    Check that fsspec has a scheme.
-
-    :raises _UnknownSchemeError: it has none with this name
-    :raises ImportError: its package is missing
-    """
-    from fsspec.core import get_filesystem_class  # noqa: PLC0415 - as above
-
-    try:
-        get_filesystem_class(scheme)
-    except ValueError:
-        pass
-    else:
-        return
-    raise _UnknownSchemeError(_unknown_to_fsspec(scheme))
 
 
 def _unknown_to_fsspec(scheme: str) -> str:

@@ -102,14 +102,24 @@ def _without_package(scheme: str) -> Exception:
 
 
 def _without_connection(url: StorageUrl) -> Any:
+    if url.scheme in PACKAGES and not is_known_to_fsspec(url.scheme):
+        raise ImportError(name=PACKAGES[url.scheme][1])
+    return _opened(_address(url))
+
+
+def is_known_to_fsspec(scheme: str) -> bool:
+    """
+    Return whether fsspec has a file system for a scheme; it knows some only once their package is installed.
+
+    :raises ImportError: it has, but the package is missing
+    """
     from fsspec.core import get_filesystem_class  # noqa: PLC0415 - as above
 
-    if url.scheme in PACKAGES:
-        try:
-            get_filesystem_class(url.scheme)
-        except ValueError:  # fsspec knows some schemes only once their package is installed
-            raise ImportError(name=PACKAGES[url.scheme][1]) from None
-    return _opened(_address(url))
+    try:
+        get_filesystem_class(scheme)
+    except ValueError:
+        return False
+    return True
 
 
 def _opened(path: str, conn_id: str | None = None) -> Any:

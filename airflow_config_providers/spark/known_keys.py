@@ -256,7 +256,7 @@ class _LetterSlips:
     """
     Finds the key that is meant by one with a few wrong letters.
 
-    :param names: the keys to choose from; one that ends with ``_ANY`` stands for all keys with that prefix
+    :param names: the keys to choose from; one that ends with ``_ANY`` stands for all that begin with the rest of it
     """
 
     def __init__(self, names: Iterable[str]) -> None:

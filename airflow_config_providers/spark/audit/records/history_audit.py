@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.cached import cached_property
@@ -140,12 +141,8 @@ class PastRuns:
         """
         frames = [frame for kind in kinds or KINDS if (frame := _FINDERS[kind](self)) is not None]
         with ThreadPoolExecutor(_AT_ONCE) as threads:
-            found = [row.asDict() for rows in threads.map(_collected, frames) for row in rows]
+            found = [row.asDict() for rows in threads.map(methodcaller("collect"), frames) for row in rows]
         return sorted(found, key=_place)
-
-
-def _collected(rows: DataFrame) -> list[Any]:
-    return rows.collect()
 
 
 def _place(finding: Mapping[str, Any]) -> tuple[str, ...]:

@@ -390,6 +390,20 @@ def password(secrets_dir):
 
 
 @pytest.fixture
+def run_on(monkeypatch):
+    """Let jobs run on a master: ``run_on("yarn", "cluster")``; skip if its hook needs a package that is missing."""
+
+    def connect(master, mode=None):
+        if master.startswith("k8s"):
+            pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
+        extra = {"deploy-mode": mode} if mode else {}
+        fields = {"conn_type": "spark", "host": master, "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+
+    return connect
+
+
+@pytest.fixture
 def state():
     """What the task's state store has."""
     return {}

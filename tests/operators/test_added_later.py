@@ -312,12 +312,9 @@ def test_a_value_that_execute_adds_as_a_queue_is_refused(dag, run_task, password
     ],
 )
 def test_a_value_that_execute_puts_into_a_variable_is_refused_where_others_can_read_it(
-    dag, run_task, password, spark_submit, monkeypatch, master, mode, readers
+    dag, run_task, password, spark_submit, run_on, master, mode, readers
 ):
-    if master.startswith("k8s"):
-        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
-    fields = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": mode}}
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+    run_on(master, mode)
     kind = changing(lambda job: setattr(job, "env_vars", {"LOGIN": job.token}))
 
     run = run_task(kind(**JOB, dag=dag, token=password, conf={"spark.kubernetes.namespace": "n"}))

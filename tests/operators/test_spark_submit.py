@@ -737,11 +737,9 @@ def test_references_work_in_the_other_template_fields(dag, run_task, secrets_dir
     ],
 )
 def test_environment_variables_that_become_configuration_go_the_private_way(
-    dag, run_task, password, spark_submit, monkeypatch, master, prefix
+    dag, run_task, password, spark_submit, run_on, master, prefix
 ):
-    if master.startswith("k8s"):
-        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", f'{{"conn_type": "spark", "host": "{master}"}}')
+    run_on(master)
     run_task(operator(dag, env_vars={"LOGIN": password, "PLAIN": "x"}, allow_exposed_arguments=True))
 
     assert spark_submit.spark_conf[f"{prefix}.LOGIN"] == CANARY
@@ -761,12 +759,9 @@ def test_environment_variables_that_become_configuration_go_the_private_way(
     ],
 )
 def test_a_reference_in_a_variable_is_refused_where_others_can_read_the_environment_of_the_driver(
-    dag, run_task, password, spark_submit, monkeypatch, master, mode, readers
+    dag, run_task, password, spark_submit, run_on, master, mode, readers
 ):
-    if master.startswith("k8s"):
-        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
-    fields = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": mode}}
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+    run_on(master, mode)
 
     run = run_task(operator(dag, env_vars={"LOGIN": password}, conf={"spark.kubernetes.namespace": "n"}))
 
@@ -858,17 +853,15 @@ def test_where_a_job_runs_is_not_asked_for_env_vars_that_others_may_read(notes_o
     ],
 )
 def test_policies_see_environment_variables_that_set_keys(
-    dag, run_task, spark_submit, monkeypatch, tmp_path, master, env_vars, told
+    dag, run_task, spark_submit, run_on, monkeypatch, tmp_path, master, env_vars, told
 ):
-    if master.startswith("k8s"):
-        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
+    run_on(master)
     (tmp_path / "policies.yaml").write_text(
         "policies:\n- name: memory\n  class: bounds\n  params: {spark.driver.memory: {max: 2g}}\n"
         "- name: environment\n  class: forbidden_keys\n"
         "  params: {keys: [spark.yarn.appMasterEnv.*, spark.kubernetes.driverEnv.*]}\n"
     )
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": master}))
     run = run_task(operator(dag, env_vars=env_vars))
 
     assert told in str(run.error)

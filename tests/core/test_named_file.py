@@ -13,6 +13,7 @@ from airflow_config_providers.core.named_file import LARGEST_CONFIG_FILE, read_n
 from airflow_config_providers.dynamic.policies.policy_file import read_policies
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.layer_files import read_text
+from tests.descriptors import open_descriptors
 
 
 @pytest.fixture
@@ -69,8 +70,8 @@ def test_nor_is_one_that_should_have_policies(fifo: str) -> None:
 
 
 def test_a_folder_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
-    before = len([*Path("/dev/fd").iterdir()])
+    before = open_descriptors()
     with pytest.raises(IsADirectoryError):
         read_named(str(tmp_path))
 
-    assert len([*Path("/dev/fd").iterdir()]) == before
+    assert open_descriptors() == before

@@ -20,6 +20,7 @@ from airflow_config_providers.providers.real_path import (
     real_path,
     steps,
 )
+from tests.descriptors import open_descriptors
 
 
 @pytest.fixture
@@ -247,10 +248,6 @@ def test_nothing_stays_open(root: Path) -> None:
         with pytest.raises(OSError, match=r"No such file|Not a directory"):
             content(steps(root / missing))
     assert open_descriptors() == before
-
-
-def open_descriptors() -> list[str]:
-    return sorted(descriptor.name for descriptor in Path("/proc/self/fd").iterdir())
 
 
 @pytest.mark.parametrize("name", ["sub/file", "link", "sub/up", "missing", "out", "sub/out"])

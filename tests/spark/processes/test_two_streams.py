@@ -14,6 +14,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.processes.two_streams import TwoStreams
+from tests.descriptors import open_descriptors
 from tests.limits import LONGEST
 
 VALUE = "Zq8-s3cr3t/val+1"
@@ -184,17 +185,13 @@ def test_another_command_is_left_alone():
     assert TwoStreams.words(["sh", "job.sh"]) == ["sh", "job.sh"]
 
 
-def open_files():
-    return sorted(path.name for path in Path("/dev/fd").iterdir())
-
-
 def test_nothing_stays_open():
-    before = open_files()
+    before = open_descriptors()
     lines_of("print(1)")
     with TwoStreams():
         pass
 
-    assert open_files() == before
+    assert open_descriptors() == before
 
 
 LONG = "import sys\nsys.stdout.write('x' * int(sys.argv[1]) + sys.argv[2] + 'y' * 1_000_000)"

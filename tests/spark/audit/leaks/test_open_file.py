@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFolder, reason
+from tests.descriptors import open_descriptors
 
 
 def test_files_of_several_folders_are_opened_one_after_the_other(tmp_path: Path) -> None:
@@ -49,12 +50,11 @@ def test_a_link_is_not_opened_in_a_folder_that_is_open(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system does not list the open files of a process")
 def test_nothing_stays_open(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x")
-    descriptors = Path("/proc/self/fd")
-    before = len(list(descriptors.iterdir()))
+    before = open_descriptors()
     with closing(OpenFolder()) as folder, folder.opened(str(tmp_path / "a")):
-        assert len(list(descriptors.iterdir())) == before + 2
+        assert len(open_descriptors()) == len(before) + 2
 
-    assert len(list(descriptors.iterdir())) == before
+    assert open_descriptors() == before
 
 
 @pytest.mark.parametrize(

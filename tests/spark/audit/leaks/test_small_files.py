@@ -18,6 +18,7 @@ from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_search import search_all
+from tests.descriptors import open_descriptors
 from tests.spark.audit.leaks.searching import search
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
@@ -160,8 +161,8 @@ def test_all_bytes_that_are_read_are_told(tmp_path: Path) -> None:
 
 def test_no_file_stays_open(tmp_path: Path) -> None:
     splits = written(tmp_path, [b"quiet"] * 100)
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_descriptors()
 
     together(splits)
 
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert open_descriptors() == before

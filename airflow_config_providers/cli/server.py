@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.concurrency.workers import in_thread
+from airflow_config_providers.core.document import MOST_VALUES, has_too_many_values, loaded
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.failures import error_of
@@ -39,6 +40,9 @@ _SECONDS: Final = 60.0
 
 _SECONDS_TO_CONNECT: Final = 10.0
 """The time limit for a connection, which a server accepts at once, however long its answer takes."""
+
+_MEBIBYTES: Final = 64
+"""The largest answer, decompressed. A row takes about a kilobyte."""
 
 _ELSEWHERE: Final = (
     "A server cannot be asked for {}: in an address, its name would lead elsewhere. Correct the name, or run the "
@@ -176,6 +180,19 @@ def _refusal(address: str, status: int, content: Mapping[str, Any]) -> ConfigPro
     )
 
 
+class _TooLargeError(Exception):
+    """A server has sent more than we read; the argument says how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A whole answer of a server."""
+
+    status: int
+    is_redirect: bool
+    content: bytes = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerClient:
     """
@@ -218,7 +235,7 @@ class ServerClient:
 
         :param body: what to send as JSON; None for nothing
         :raises ProviderUnavailableError: the server did not answer
-        :raises ConfigException: the server redirected, or its certificate is not trusted
+        :raises ConfigException: the server redirected, its certificate is not trusted, or its answer is too large
         :raises WrongArgumentsError: HTTP cannot express the request
         """
         import httpx  # noqa: PLC0415 - slow to import
@@ -227,18 +244,20 @@ class ServerClient:
             answer = self._in_time(method, path, query=query, body=body)
         except httpx.HTTPError as error:
             failure = _failure(self.address, error, is_change=method != "GET")
+        except _TooLargeError as error:
+            failure = _too_large(self.address, str(error), is_change=method != "GET")
         except (ValueError, httpx.InvalidURL) as error:  # a name is too long, or not valid in HTTP
             failure = WrongArgumentsError(f"{printable(self.address)}: invalid request ({type(error).__name__}).")
         else:
             if not answer.is_redirect:
-                return answer.status_code, _content(answer)
+                return answer.status, loaded(answer.content)
             failure = ConfigException(
                 f"{printable(self.address)} redirects, and the token is not sent to another address. Use the address "
                 f"that it redirects to."
             )
         raise failure
 
-    def _in_time(self, method: str, path: str, *, query: Sequence[tuple[str, str]], body: Any) -> httpx.Response:
+    def _in_time(self, method: str, path: str, *, query: Sequence[tuple[str, str]], body: Any) -> _Answer:
         """Send one request, and wait for the whole answer: the timeout of httpx is that of each piece."""
         import httpx  # noqa: PLC0415 - slow to import
 
@@ -247,17 +266,23 @@ class ServerClient:
             raise httpx.ReadTimeout("")
         return answer.result()
 
-    def _send(self, method: str, path: str, *, query: Sequence[tuple[str, str]], body: Any) -> httpx.Response:
+    def _send(self, method: str, path: str, *, query: Sequence[tuple[str, str]], body: Any) -> _Answer:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        address = f"{self.address}{path}"
+        with (
+            self._opened() as client,
+            client.stream(method, address, params=list(query), json=body, headers=headers) as answer,
+        ):
+            return _Answer(answer.status_code, answer.is_redirect, _bounded(answer.iter_bytes()))
+
+    def _opened(self) -> httpx.Client:
         import httpx  # noqa: PLC0415 - slow to import
 
-        is_encrypted = self.address.startswith("https:")
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        with httpx.Client(
+        return httpx.Client(
             follow_redirects=False,
             timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, _SECONDS_TO_CONNECT)),
-            trust_env=is_encrypted,  # a proxy could read unencrypted requests
-        ) as client:
-            return client.request(method, f"{self.address}{path}", params=list(query), json=body, headers=headers)
+            trust_env=self.address.startswith("https:"),  # a proxy could read unencrypted requests
+        )
 
 
 def _split(address: str) -> SplitResult | None:
@@ -275,11 +300,25 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _content(answer: httpx.Response) -> Any:
-    try:
-        return answer.json()
-    except (ValueError, RecursionError):
-        return None
+def _bounded(pieces: Iterable[bytes]) -> bytes:
+    """
+    Return ``pieces`` as one.
+
+    :raises _TooLargeError: there are too many, or too many values of JSON in them
+    """
+    found = bytearray()
+    for piece in pieces:
+        found += piece
+        if len(found) > _MEBIBYTES * 1024 * 1024:
+            raise _TooLargeError(f"more than {_MEBIBYTES} MiB")
+    if has_too_many_values(content := bytes(found)):
+        raise _TooLargeError(f"more than {MOST_VALUES:,} values")
+    return content
+
+
+def _too_large(address: str, found: str, *, is_change: bool) -> ConfigException:
+    way_out = "The change might have been made: check the history" if is_change else "Name a key, or a task"
+    return ConfigException(f"{printable(address)} answered with {found}. {way_out}.")
 
 
 def _failure(address: str, error: Exception, *, is_change: bool) -> ConfigProvidersError:

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from airflow_config_providers.exceptions import ConfigException
@@ -14,6 +15,15 @@ _MISSING: Final = object()
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 _MOST_DIGITS: Final = 1000
 """A longer integer stays a string: Python takes long to read one, and refuses more than 4,300 digits."""
+
+MOST_VALUES: Final = 1_000_000
+"""The most values of a document that others wrote. No secret of 1 MiB, Vault's limit by default, has as many."""
+
+_BEFORE_VALUES: Final = "[{,"
+"""The characters after which a value, or the name of one, begins."""
+
+_NEXT: Final = re.compile(r'(?:"(?:[^"\\]++|\\.)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL)
+"""All up to the next of these characters outside of strings; it never goes back, so that a search is linear."""
 
 
 class WrittenNumber(float):
@@ -33,8 +43,11 @@ def parse(text: str) -> Any:
     """
     Parse JSON and keep how each number is written: ``as_text`` returns ``1e5``, ``1.10`` and ``-0`` unchanged.
 
-    :raises ConfigException: ``text`` is not JSON, or is nested too deeply; names the position, not the content
+    :raises ConfigException: ``text`` is not JSON, is nested too deeply, or has too many values; names the position, not
+        the content
     """
+    if has_too_many_values(text):
+        raise ConfigException(f"The string is not read as JSON: it has more than {MOST_VALUES:,} values.")
     try:
         return json.loads(text, parse_int=_integer, parse_float=WrittenNumber, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -47,11 +60,27 @@ def parse(text: str) -> Any:
 
 
 def loaded(text: str | bytes, otherwise: Any = None, **parsers: Any) -> Any:
-    """Return what ``text``, which others wrote, is in JSON; ``otherwise`` if it is none, or is nested too deeply."""
+    """
+    Return what ``text``, which others wrote, is in JSON.
+
+    :return: ``otherwise`` if it is not JSON, is nested too deeply, or has too many values
+    """
     try:
-        return json.loads(text, **parsers)
+        return otherwise if has_too_many_values(text) else json.loads(text, **parsers)
     except (ValueError, RecursionError):
         return otherwise
+
+
+def has_too_many_values(text: str | bytes) -> bool:
+    """
+    Return whether JSON has more than ``MOST_VALUES`` values: their objects take much more memory than ``text``.
+
+    Parsing as many takes about a second and 150 MB; counting them takes a few milliseconds for each megabyte.
+    """
+    found = text if isinstance(text, str) else text.decode("latin-1")
+    if sum(map(found.count, _BEFORE_VALUES)) <= MOST_VALUES:  # fast, but it counts what is in strings, too
+        return False
+    return next(islice(_NEXT.finditer(found), MOST_VALUES + 1, None), None) is not None
 
 
 def parse_object(text: str) -> dict[str, Any] | None:

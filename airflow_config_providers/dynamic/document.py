@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.resource import ConfigResource, ResourceType
 from airflow_config_providers.core.text import is_unicode, octets, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -228,7 +229,7 @@ def read_json(
     """
     found: Any = None
     try:
-        found = json.loads(text)
+        found = loaded(text)
         if FORMAT <= _format(found) <= newest:
             return parse(found)
     except (ArithmeticError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

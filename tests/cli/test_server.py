@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.server
 import json
 import threading
@@ -143,6 +144,32 @@ def test_an_odd_answer_is_an_error_with_a_way_out(
 
     assert told in str(caught.value)
     assert CANARY not in repr((caught.value, caught.value.__cause__, caught.value.__context__))
+
+
+BOMB = gzip.compress(bytes(65 * 1024 * 1024))
+
+
+@pytest.mark.parametrize(
+    ("ask", "way_out"),
+    [
+        pytest.param(describe, "Name a key, or a task.", id="describe"),
+        pytest.param(alter, "The change might have been made: check the history.", id="alter"),
+    ],
+)
+def test_an_answer_that_is_too_large_is_not_read_to_its_end(ask: Callable[[str], object], way_out: str):
+    with (
+        Odd(content=BOMB, headers={"Content-Encoding": "gzip"}).serving() as address,
+        pytest.raises(ConfigException) as caught,
+    ):
+        ask(address)
+
+    assert str(caught.value) == f"{address} answered with more than 64 MiB. {way_out}"
+
+
+def test_an_answer_of_too_many_values_is_not_parsed():
+    content = b'{"rows": [], "notes": [%b[]]}' % (b"[]," * 1_000_000)
+    with Odd(content=content).serving() as address, pytest.raises(ConfigException, match="more than 1,000,000 values"):
+        describe(address)
 
 
 def test_a_redirect_is_not_followed_with_the_token():

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.document import as_text, parse, parse_object, read_all, read_key, read_keys
+from airflow_config_providers.core.document import (
+    MOST_VALUES,
+    as_text,
+    has_too_many_values,
+    loaded,
+    parse,
+    parse_object,
+    read_all,
+    read_key,
+    read_keys,
+)
 from airflow_config_providers.exceptions import ConfigException
 
 DOCUMENT = {
@@ -177,3 +187,31 @@ def test_what_is_no_object_is_none(text):
 
 def test_an_object_keeps_its_numbers_as_they_are_written():
     assert as_text(parse_object('{"a": 1.10}')) == '{"a":1.10}'
+
+
+FULL = f"[{'1,' * (MOST_VALUES - 1)}1]"
+"""The most values, with the list itself in place of its last item."""
+MORE = f"{FULL[:-1]},1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(FULL, False, id="the most"),
+        pytest.param(MORE, True, id="one more"),
+        pytest.param(MORE.encode(), True, id="bytes"),
+        pytest.param("{" + '"a":[],' * MOST_VALUES + '"b":1}', True, id="objects"),
+        pytest.param('["' + "[{," * MOST_VALUES + '"]', False, id="in a string"),
+        pytest.param('"' + r",\"" * (MOST_VALUES + 1) + '"', False, id="behind an escaped quote"),
+        pytest.param(r'"\\",' + FULL, True, id="behind an escaped backslash"),
+        pytest.param('"' + "," * (MOST_VALUES + 1), False, id="in a string without an end"),
+    ],
+)
+def test_values_are_counted_outside_of_strings(text: str | bytes, expected: bool) -> None:
+    assert has_too_many_values(text) is expected
+
+
+def test_a_document_of_too_many_values_is_refused() -> None:
+    with pytest.raises(ConfigException, match="it has more than 1,000,000 values"):
+        parse(MORE)
+    assert loaded(MORE, "otherwise") == "otherwise"

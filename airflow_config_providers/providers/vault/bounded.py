@@ -23,10 +23,13 @@ from urllib3.exceptions import ConnectTimeoutError, HeaderParsingError, NewConne
 from urllib3.util.response import assert_header_parsing
 from urllib3.util.ssl_ import create_urllib3_context, resolve_cert_reqs
 
+from airflow_config_providers.core.document import MOST_VALUES, has_too_many_values
 from airflow_config_providers.providers.vault.faults import MEBIBYTES, AnswerTooLargeError, UnreadableHeadersError
 
 if TYPE_CHECKING:
     import socket
+
+    from requests import Response
 
 MOST: Final = MEBIBYTES * 1024 * 1024
 MOST_ON_THE_WAY: Final = 2 * MOST
@@ -37,8 +40,14 @@ class BoundedAdapter(HTTPAdapter):
     """
     Sends requests whose timeout limits the whole answer, except through SOCKS proxies.
 
-    Reading an answer that is too large raises ``AnswerTooLargeError``.
+    Reading an answer that is too large, or has too many values, raises ``AnswerTooLargeError``.
     """
+
+    def send(self, *args: Any, **kwargs: Any) -> Response:  # noqa: D102 - as the parent
+        response = super().send(*args, **kwargs)
+        if has_too_many_values(response.content):
+            raise AnswerTooLargeError(f"more than {MOST_VALUES:,} values")
+        return response
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:  # noqa: D102 - as the parent
         super().init_poolmanager(*args, **kwargs)

@@ -72,7 +72,15 @@ _CERTIFICATES: Final[Mapping[int, str]] = {
 
 
 class AnswerTooLargeError(Exception):
-    """An answer is larger than we read; this error never leaves this folder."""
+    """
+    An answer is larger than we read; this error never leaves this folder.
+
+    :param found: how large it is, such as ``more than 32 MiB``
+    """
+
+    def __init__(self, found: str = f"more than {MEBIBYTES} MiB") -> None:
+        super().__init__(found)
+        self.found = found
 
 
 class UnreadableHeadersError(Exception):
@@ -87,11 +95,13 @@ class VaultAnswer:
     :param status: 0 if the answer is too large
     :param body: the JSON object; empty if there is none
     :param is_foreign: whether something in front of Vault refused: it has a body, which is not one of Vault's
+    :param excess: how large the answer is, if it is too large
     """
 
     status: int
     body: Mapping[str, Any] = field(default_factory=dict, repr=False)
     is_foreign: bool = False
+    excess: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -101,7 +111,7 @@ class VaultAnswer:
     @property
     def is_too_large(self) -> bool:
         """Whether it is larger than we read; then nothing else is known."""
-        return self.status == 0
+        return bool(self.excess)
 
     @property
     def is_denied(self) -> bool:
@@ -148,7 +158,7 @@ class VaultAnswer:
     def shown(self) -> str:
         """The status, and the ID of the request if Vault gave one."""
         if self.is_too_large:
-            return f"more than {MEBIBYTES} MiB"
+            return self.excess
         request_id = self.body.get("request_id")
         has_id = isinstance(request_id, str) and _ID.fullmatch(request_id)
         return f"status {self.status}, request {request_id}" if has_id else f"status {self.status}"
@@ -260,7 +270,7 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
 
     if isinstance(error, AnswerTooLargeError):
         return ProviderLookupError(
-            f"{where} answered with more than {MEBIBYTES} MiB, which Vault does not do. Check what is in front of it."
+            f"{where} answered with {error.found}, which Vault does not do. Check what is in front of it."
         )
     if isinstance(error, UnreadableHeadersError):
         return ProviderUnavailableError(

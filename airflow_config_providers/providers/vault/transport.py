@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -258,8 +258,8 @@ class Transport:
 
     def _ask(self, method: str, path: str, token: str, *, mount: str = "", **kwargs: Any) -> VaultAnswer:
         response = self._response(method, path, token, mount=mount or _mount(path), **kwargs)
-        if response is None:
-            return VaultAnswer(0)
+        if isinstance(response, AnswerTooLargeError):
+            return VaultAnswer(0, excess=response.found)
         faults.check_status(response.status_code, where=self._where)
         body = {} if response.status_code == 204 else _body(response.content)
         if body is None and response.ok:
@@ -269,19 +269,22 @@ class Transport:
         faults.check_readiness(answer, where=self._where)
         return answer
 
-    def _response(self, method: str, path: str, token: str, *, mount: str, **kwargs: Any) -> requests.Response | None:
-        """
-        Send a request, unless it could not be answered; return the response.
-
-        :return: None for an answer that is too large
-        """
+    def _response(
+        self, method: str, path: str, token: str, *, mount: str, **kwargs: Any
+    ) -> requests.Response | AnswerTooLargeError:
+        """Send a request, unless it could not be answered; return the response, or that it is too large."""
         headers = {**kwargs.pop("headers", {}), **({"X-Vault-Token": token} if token else {})}
         adapter = self._login_adapter if path.startswith("auth/") else self._adapter
         answers: list[requests.Response] = []
+        too_large: list[AnswerTooLargeError] = []
 
         def send() -> None:
-            with self._closing_again(), suppress(AnswerTooLargeError):
-                answers.append(adapter.request(method, f"/v1/{path}", headers=headers, raise_exception=False, **kwargs))
+            try:
+                with self._closing_again():
+                    asked = adapter.request(method, f"/v1/{path}", headers=headers, raise_exception=False, **kwargs)
+                answers.append(asked)
+            except AnswerTooLargeError as error:
+                too_large.append(error)
 
         with self._breakers.watching(mount, ProviderLookupError, is_limit=lambda: any(map(is_limit, answers))):
             faults.translated(send, where=self._where)
@@ -289,7 +292,7 @@ class Transport:
                 _log.debug("%s %s %s: %d", self._where, method.upper(), printable(path), response.status_code)
                 if response.status_code in faults.OF_THE_SERVER:
                     raise faults.unavailable(response.status_code, self._where, retry_after(response))
-        return answers[0] if answers else None
+        return answers[0] if answers else too_large[0]
 
     @contextmanager
     def _closing_again(self) -> Iterator[None]:

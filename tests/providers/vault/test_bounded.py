@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import itertools
+import json
 import socket
 import threading
 from collections.abc import Iterable, Iterator
@@ -146,6 +147,41 @@ def test_a_path_whose_answer_is_too_large_fails_no_other_path() -> None:
             with pytest.raises(ProviderLookupError, match="32 MiB"):
                 provider.get(f"kv/large/{number}", {"k"})
             assert provider.get(f"kv/{number}", {"k"}).data == {"k": "v"}
+        provider.close()
+
+
+LISTS = b"[%b[]]" % (b"[]," * 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        pytest.param(b'{"data":%b}' % LISTS, "more than 1,000,000 values", id="JSON"),
+        pytest.param(LISTS, "more than 1,000,000 values", id="a list"),
+    ],
+)
+def test_an_answer_of_too_many_values_is_refused_before_it_is_parsed(body: bytes, shown: str) -> None:
+    with WebServer(lambda _: Response(200, body, {"Content-Type": "application/json"})) as server:
+        provider = patient(server.address, token="hvs.t")
+        with pytest.raises(ProviderLookupError, match=f"'kv/apps/db' with {shown}, more than a reference can read"):
+            provider.get("kv/apps/db", {"k"})
+        provider.close()
+
+
+def test_a_login_that_is_answered_with_too_many_values_fails() -> None:
+    with WebServer(lambda _: Response(200, LISTS, {"Content-Type": "application/json"})) as server:
+        provider = patient(server.address, auth_type="approle", role_id="r", secret_id="s")
+        with pytest.raises(ProviderLookupError, match="more than 1,000,000 values, which Vault does not do"):
+            provider.get("kv/apps/db", {"k"})
+        provider.close()
+
+
+def test_a_secret_of_many_commas_is_read() -> None:
+    text = "," * 1_000_001
+    body = json.dumps({"data": {"data": {"k": text}, "metadata": {"version": 1}}}).encode()
+    with WebServer(lambda _: Response(200, body, {"Content-Type": "application/json"})) as server:
+        provider = patient(server.address, token="hvs.t")
+        assert provider.get("kv/apps/db", {"k"}).data == {"k": text}
         provider.close()
 
 

@@ -15,7 +15,9 @@ from contextlib import suppress
 from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any, Final
 
+from requests import Session
 from requests.adapters import HTTPAdapter
+from requests.exceptions import InvalidHeader
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -24,7 +26,7 @@ from urllib3.util.response import assert_header_parsing
 from urllib3.util.ssl_ import create_urllib3_context, resolve_cert_reqs
 
 from airflow_config_providers.core.document import MOST_VALUES, has_too_many_values
-from airflow_config_providers.providers.vault.faults import MEBIBYTES, AnswerTooLargeError, UnreadableHeadersError
+from airflow_config_providers.providers.vault.faults import MEBIBYTES, AnswerTooLargeError, UnreadableAnswerError
 
 if TYPE_CHECKING:
     import socket
@@ -36,18 +38,32 @@ MOST_ON_THE_WAY: Final = 2 * MOST
 """The most bytes of an answer on the wire, with headers and the frames of chunks."""
 
 
+class BoundedSession(Session):
+    """Sends requests and follows no redirects; an answer of too many values raises ``AnswerTooLargeError``."""
+
+    def send(self, *args: Any, **kwargs: Any) -> Response:  # noqa: D102 - as the parent
+        response = super().send(*args, **kwargs)  # the hooks have seen its status, whatever its body is
+        if has_too_many_values(response.content):
+            raise AnswerTooLargeError(f"more than {MOST_VALUES:,} values")
+        return response
+
+    def resolve_redirects(self, *_: Any, **__: Any) -> Iterator[Any]:  # type: ignore[override]  # nothing is used
+        """Yield nothing: what requests would yield is where a redirect leads to, which can be no address."""
+        yield from ()
+
+
 class BoundedAdapter(HTTPAdapter):
     """
     Sends requests whose timeout limits the whole answer, except through SOCKS proxies.
 
-    Reading an answer that is too large, or has too many values, raises ``AnswerTooLargeError``.
+    Reading an answer that is too large raises ``AnswerTooLargeError``. One whose lengths make no sense raises
+    ``UnreadableAnswerError``.
     """
 
     def send(self, *args: Any, **kwargs: Any) -> Response:  # noqa: D102 - as the parent
-        response = super().send(*args, **kwargs)
-        if has_too_many_values(response.content):
-            raise AnswerTooLargeError(f"more than {MOST_VALUES:,} values")
-        return response
+        with suppress(InvalidHeader):  # of the answer: those of the request were checked before
+            return super().send(*args, **kwargs)
+        raise UnreadableAnswerError("headers")
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:  # noqa: D102 - as the parent
         super().init_poolmanager(*args, **kwargs)
@@ -84,14 +100,22 @@ class Bounded:
         Yield the pieces of the answer.
 
         :raises AnswerTooLargeError: there are too many; the connection is closed
+        :raises UnreadableAnswerError: the length of one makes no sense, such as a negative one
         """
         left = self._most
-        for piece in self._raw.stream(*args, **kwargs):
+        for piece in _readable(self._raw.stream(*args, **kwargs)):
             left -= len(piece)
             if left < 0:
                 self._raw.close()
                 raise AnswerTooLargeError
             yield piece
+
+
+def _readable(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    with suppress(ValueError):
+        yield from pieces
+        return
+    raise UnreadableAnswerError("a body")
 
 
 class _Timed(io.RawIOBase):
@@ -144,7 +168,7 @@ class _TimedResponse(HTTPResponse):
         with suppress(HeaderParsingError):
             assert_header_parsing(self.msg)
             return
-        raise UnreadableHeadersError
+        raise UnreadableAnswerError("headers")
 
 
 class _TimedConnection(HTTPConnection):

@@ -83,8 +83,8 @@ class AnswerTooLargeError(Exception):
         self.found = found
 
 
-class UnreadableHeadersError(Exception):
-    """The headers of an answer cannot be parsed; this error never leaves this folder."""
+class UnreadableAnswerError(Exception):
+    """A part of an answer, the argument, is not HTTP; this error never leaves this folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ def is_answer_lost(error: Exception) -> bool:
     from urllib3.exceptions import ConnectTimeoutError, NewConnectionError  # noqa: PLC0415 - as above
 
     torn = of_requests.ChunkedEncodingError, of_requests.ContentDecodingError
-    broken = of_requests.ConnectionError, of_requests.Timeout, UnreadableHeadersError, *torn
+    broken = of_requests.ConnectionError, of_requests.Timeout, UnreadableAnswerError, *torn
     never_made = of_requests.ConnectTimeout, of_requests.ProxyError, of_requests.SSLError
     never_sent = (*never_made, ConnectTimeoutError, NewConnectionError)
     return isinstance(error, broken) and not any(isinstance(link, never_sent) for link in _chain(error))
@@ -272,9 +272,9 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
         return ProviderLookupError(
             f"{where} answered with {error.found}, which Vault does not do. Check what is in front of it."
         )
-    if isinstance(error, UnreadableHeadersError):
+    if isinstance(error, UnreadableAnswerError):
         return ProviderUnavailableError(
-            f"{where} answered with headers that cannot be parsed. Check what is in front of it."
+            f"{where} answered with {error} that cannot be parsed. Check what is in front of it."
         )
     if isinstance(error, of_requests.SSLError):
         return _of_tls(error, where)

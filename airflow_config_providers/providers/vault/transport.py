@@ -350,11 +350,12 @@ def _import_what_a_request_needs() -> None:
 
 
 def _session(settings: VaultSettings) -> requests.Session:
-    import requests  # noqa: PLC0415 - a slow import that only Vault needs
+    from airflow_config_providers.providers.vault.bounded import (  # noqa: PLC0415 - a slow import only Vault needs
+        BoundedAdapter,
+        BoundedSession,
+    )
 
-    from airflow_config_providers.providers.vault.bounded import BoundedAdapter  # noqa: PLC0415 - as above
-
-    session = requests.Session()
+    session = BoundedSession()
     session.trust_env = settings.trust_env
     session.verify = settings.verify
     session.cert = settings.cert

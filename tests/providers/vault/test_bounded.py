@@ -133,6 +133,32 @@ def test_headers_that_cannot_be_parsed_are_refused_and_not_logged(caplog: pytest
     assert "written-by-a-server" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        pytest.param(b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "headers", id="two lengths"),
+        pytest.param(b"Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n", "a body", id="a negative chunk"),
+    ],
+)
+def test_an_answer_that_is_not_http_is_of_something_in_front_of_vault(answer: bytes, shown: str) -> None:
+    with contextlib.closing(Flood([OK + answer])) as server:
+        provider = patient(server.address, token="hvs.t")
+        with pytest.raises(ProviderUnavailableError) as caught:
+            provider.get("kv/apps/db", {"k"})
+        assert str(caught.value).endswith(f"answered with {shown} that cannot be parsed. Check what is in front of it.")
+        assert caught.value.__cause__ is caught.value.__context__ is None
+        provider.close()
+
+
+def test_a_redirect_to_what_is_no_address_is_a_redirect() -> None:
+    headers = {"Location": "http://["}
+    with WebServer(lambda _: Response(307, b"", headers)) as server:
+        provider = patient(server.address, token="hvs.t")
+        with pytest.raises(ProviderLookupError, match=r"redirect \(status 307\), which is not followed"):
+            provider.get("kv/apps/db", {"k"})
+        provider.close()
+
+
 def large_below_kv_large(request: Request) -> Response:
     headers = {"Content-Type": "application/json"}
     if request.path.startswith("/v1/kv/data/large/"):

@@ -140,6 +140,17 @@ class ProviderRegistry:
             return self._make(definition).form_problem(variable.path, variable.key)
         return ""
 
+    def unread_keys(self, definition: ProviderDefinition) -> list[str]:
+        """
+        Return what is wrong with the names in a definition: of keys that nothing reads, and of the provider.
+
+        No provider is opened. Parameters of a class that cannot be made here are not known.
+        """
+        problems = list(definition.problems)
+        with suppress(Exception, SystemExit):  # a class that cannot be made is another problem
+            problems += _unknown_params(self._make(definition), definition).values()
+        return problems
+
     def _refusal(self, definition: ProviderDefinition, variable: ConfigVariable) -> str:
         try:
             self._make(definition).require_allowed(definition.params, variable.path, {variable.key})
@@ -187,7 +198,7 @@ class ProviderRegistry:
                 else:
                     missing = self._missing_params(provider, definition)
                     incomplete.update([definition.name] if missing else [])
-                    problems += _unknown_params(provider, definition) + missing
+                    problems += [*_unknown_params(provider, definition).values(), *missing]
             if len(providers) == len(definitions):
                 for definition in definitions:
                     problems += _problems_of_configuring(
@@ -273,14 +284,15 @@ def _problems_of_configuring(
     provider: ConfigProvider, definition: ProviderDefinition, *, is_complete: bool, collects_all: bool
 ) -> list[str]:
     """
-    Configure a provider, and return what is wrong with its definition.
+    Configure a provider with the parameters that it knows, and return what is wrong with its definition.
 
     :param is_complete: whether it has all parameters that it requires
     :param collects_all: whether there are other problems, so that no error may take their place
     :raises ProviderLookupError: it was refused, or could not connect; if there are no other problems
     """
     collected = (ConfigProvidersError,) if collects_all else (ProviderDefinitionError, ConfigException)
-    configure = partial(_configure, provider, definition.params)
+    unknown = _unknown_params(provider, definition)
+    configure = partial(_configure, provider, {k: v for k, v in definition.params.items() if k not in unknown})
     call = configure if is_complete else partial(_forgiving, configure)
     try:
         guarded(call, lambda: "it cannot be configured", ProviderDefinitionError)
@@ -301,15 +313,20 @@ def _configure(provider: ConfigProvider, params: Mapping[str, Any]) -> None:
         PolledConfigProvider.configure(provider, params)
 
 
-def _unknown_params(provider: ConfigProvider, definition: ProviderDefinition) -> list[str]:
+def _unknown_params(provider: ConfigProvider, definition: ProviderDefinition) -> dict[str, str]:
+    """Return the parameters that the class does not have, each with what is wrong with it."""
     known = definition.params if provider.params is None else provider.params
     prefixes = tuple(name for name in known if name.endswith("."))
-    return [
-        f"{definition.key('param.' + param)} would be ignored: {printable(definition.class_name)} has no such "
-        f"parameter{nearest(param, known) or '.'} Known are: {', '.join(sorted(known))}."
+    return {
+        param: f"{definition.key('param.' + param)} would be ignored: {printable(definition.class_name)} has no such "
+        f"parameter{nearest(param, known) or _listed_names(known)}"
         for param in definition.params
         if param not in known and not param.startswith(prefixes)
-    ]
+    }
+
+
+def _listed_names(known: Iterable[str]) -> str:
+    return f". Known are: {', '.join(sorted(known))}."
 
 
 def _labelled(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigProvider]]:

@@ -27,7 +27,7 @@ from airflow_config_providers.spark.layer_files import read_text
 CONN_TYPE: Final = "config_providers"
 """The type of a connection that defines providers."""
 
-_OF_DRIVER: Final = "driver."
+OF_DRIVER: Final = "driver."
 """The prefix of keys that are for a driver, and not for this machine."""
 
 _FILES: Final = ("properties_file", "properties")
@@ -74,7 +74,7 @@ class Definitions:
         """
         if self._connection is None:
             raise missing_connection(self._conn_id)
-        found = {key: text for key, text in self._defined.items() if not key.startswith(_OF_DRIVER)}
+        found = {key: text for key, text in self._defined.items() if not key.startswith(OF_DRIVER)}
         mask_parameters(found)
         return found
 
@@ -84,8 +84,8 @@ class Definitions:
 
         :raises ProviderDefinitionError: the definitions cannot be read
         """
-        below = {key: text for key, text in self._defined.items() if key.startswith(_OF_DRIVER)}
-        found = {key.removeprefix(_OF_DRIVER): text for key, text in below.items()}
+        below = {key: text for key, text in self._defined.items() if key.startswith(OF_DRIVER)}
+        found = {key.removeprefix(OF_DRIVER): text for key, text in below.items()}
         return {key: text for key, text in found.items() if is_reserved(key)}
 
     @cached_property
@@ -180,7 +180,7 @@ def _extra_of(conn_id: str, connection: Connection) -> Mapping[str, Any]:
 
 
 def _all_of(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
-    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
+    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(OF_DRIVER))}
     unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
     files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
     odd = {key: value for key, value in files.items() if not isinstance(value, str)}
@@ -241,7 +241,7 @@ def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[
     hints = [
         f"'{printable(name)}' in its {places[name]} is not read{hint}"
         for name in sorted(places.keys() - {*RELOAD_ACTION_KEYS})
-        if not (name in _FIELDS or is_reserved(name.removeprefix(_OF_DRIVER))) and (hint := meant_field(name))
+        if not (name in _FIELDS or is_reserved(name.removeprefix(OF_DRIVER))) and (hint := meant_field(name))
     ]
     return [*hints, *filter(None, [uri_hint(connection)])]
 
@@ -258,7 +258,7 @@ def uri_hint(connection: Connection) -> str:
 
 def meant_field(name: str) -> str:
     """Return a hint such as ``, did you mean 'properties'?`` if a field of the extra is close, otherwise nothing."""
-    prefix = _OF_DRIVER if name.startswith(_OF_DRIVER) else ""
+    prefix = OF_DRIVER if name.startswith(OF_DRIVER) else ""
     beginning = _beginning(name.removeprefix(prefix))
     rest = name.removeprefix(prefix + beginning)
     below = [prefix + CONFIG_PROVIDERS + rest] if nearest(beginning, [CONFIG_PROVIDERS]) else []

@@ -56,6 +56,9 @@ EXPOSED: Final = Rule("CP105", "exposed-reference", _ERROR, "A reference is wher
 TAKEN_FOR_VALUE: Final = Rule(
     "CP106", "reference-for-value", _WARNING, "A class would use a reference as the value of a field of its own."
 )
+UNREAD_DEFINITION: Final = Rule(
+    "CP107", "unread-definition", _ERROR, "The definition of a provider has a key that nothing reads."
+)
 LITERAL_SECRET: Final = Rule("CP201", "literal-secret", _ERROR, "A secret is written out.")
 IGNORED_KEY: Final = Rule("CP301", "ignored-key", _ERROR, "Spark ignores the key.")
 MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", _WARNING, "The name of a key is probably misspelt.")
@@ -71,7 +74,7 @@ DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", _NOTE, "A value loses in e
 
 RULES: Final = (
     *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
-    *(MALFORMED, UNKNOWN, UNCONFIGURED, UNRESOLVED, EXPOSED, TAKEN_FOR_VALUE),
+    *(MALFORMED, UNKNOWN, UNCONFIGURED, UNRESOLVED, EXPOSED, TAKEN_FOR_VALUE, UNREAD_DEFINITION),
     LITERAL_SECRET,
     *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY, ABSENT_KEY, UNSTORABLE),
     *(REPEATED_KEY, DEAD_OVERRIDE),

@@ -1,4 +1,4 @@
-"""The names of the providers that are known without asking Airflow's database or a secret store."""
+"""The providers that are known without Airflow's database or a secret store, and mistakes in their definitions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.providers_connection import (
+    OF_DRIVER,
     Definitions,
     deployment_registry,
     home_of,
     parse_extra,
 )
+from airflow_config_providers.lint.finding import UNREAD_DEFINITION, Finding, SourcePlace
 from airflow_config_providers.spark.layer_files import read_text
 
 _PREFIX: Final = "AIRFLOW_CONN_"
@@ -34,12 +36,14 @@ class KnownProviders:
     :param unlisted: those that have a class, but are not listed
     :param home: what people call the place where they are defined
     :param definitions: name -> the definition, of those that are of one class for tasks and for drivers
+    :param findings: the mistakes in the definitions
     """
 
     names: frozenset[str]
     unlisted: frozenset[str] = frozenset()
     home: str = CONFIG_PROVIDERS
     definitions: Mapping[str, ProviderDefinition] = field(default_factory=dict, repr=False, compare=False)
+    findings: tuple[Finding, ...] = ()
 
 
 def form_problem(variable: ConfigVariable, known: KnownProviders | None) -> str:
@@ -60,7 +64,9 @@ def of_file(path: str) -> KnownProviders:
     :raises ConfigException: the file cannot be read
     """
     entries = properties.parse(read_text(path, name=path), name=path)
-    return _known({entry.key: entry.value for entry in entries}, {}, home=f"{CONFIG_PROVIDERS} of {printable(path)}")
+    found = _known({entry.key: entry.value for entry in entries}, {}, home=f"{CONFIG_PROVIDERS} of {printable(path)}")
+    lines = {f"{printable(entry.key)} ": entry.line for entry in entries}
+    return replace(found, findings=tuple(_in_file(one, path, lines) for one in found.findings))
 
 
 def of_extra(text: str) -> KnownProviders:
@@ -71,7 +77,7 @@ def of_extra(text: str) -> KnownProviders:
     """
     parse_extra(text, what="The value of --conn-extra")
     connection = Connection(conn_id="--conn-extra", conn_type="config_providers", extra=text)
-    return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of --conn-extra")
+    return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of --conn-extra", place="--conn-extra")
 
 
 def in_environment(conn_id: str) -> KnownProviders | None:
@@ -89,19 +95,36 @@ def in_environment(conn_id: str) -> KnownProviders | None:
         connection = None
     if connection is None:
         raise ConfigException(f"The connection in {printable(_PREFIX + conn_id.upper())} cannot be read. Correct it.")
-    found = _of_connection(connection, home=home_of(conn_id))
+    found = _of_connection(connection, home=home_of(conn_id), place=_PREFIX + conn_id.upper())
     return found if found.names or found.unlisted else replace(found, home=home_of(conn_id, connection.conn_type))
 
 
-def _of_connection(connection: Connection, *, home: str) -> KnownProviders:
+def _in_file(finding: Finding, path: str, lines: Mapping[str, int]) -> Finding:
+    """
+    Return ``finding`` with its place in a file.
+
+    :param lines: how a message about a key begins -> the line of the key
+    """
+    line = next((line for start, line in lines.items() if finding.message.startswith(start)), None)
+    return replace(finding, place=SourcePlace(path, line))
+
+
+def _of_connection(connection: Connection, *, home: str, place: str) -> KnownProviders:
     definitions = Definitions(connection.conn_id, connection)
-    return _known(definitions.of_tasks(), definitions.of_driver(), home=home)
+    return _known(definitions.of_tasks(), definitions.of_driver(), home=home, place=place)
 
 
-def _known(props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str) -> KnownProviders:
+def _known(props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str, place: str = "") -> KnownProviders:
     own, others = ({one.name: one for one in read_definitions(found)[0]} for found in (props, of_driver))
+    problems = [*_unread_keys(own), *(f"{OF_DRIVER}{problem}" for problem in _unread_keys(others))]
     names = own.keys() | others.keys()
     in_one_form = {
         name: one for name, one in (others | own).items() if one.class_name == others.get(name, one).class_name
     }
-    return KnownProviders(frozenset(names), unlisted_names(props, names), home, in_one_form)
+    findings = tuple(Finding(UNREAD_DEFINITION, SourcePlace(place), problem) for problem in problems)
+    return KnownProviders(frozenset(names), unlisted_names(props, names), home, in_one_form, findings)
+
+
+def _unread_keys(definitions: Mapping[str, ProviderDefinition]) -> list[str]:
+    registry = deployment_registry()
+    return [problem for one in definitions.values() for problem in registry.unread_keys(one)]

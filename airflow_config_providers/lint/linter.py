@@ -116,6 +116,7 @@ def lint_files(
         *chain.from_iterable(map(check_policy_file, paths.policies)),
         *rules_of_all.findings(),
         *chain.from_iterable(map(rules_of_all.of_other, others)),
+        *rules_of_all.of_definitions(),
     ]
     kept = sorted_findings(one for one in found if selection.has(one.rule))
     unchecked = {conn_id for rule, conn_id in rules_of_all.unchecked if selection.has(rule)}
@@ -126,7 +127,8 @@ class _Rules:
     """
     The rules for what was read.
 
-    After ``findings`` and ``of_other``, ``unchecked`` has the rules that were not applied because a connection is not
+    After ``findings`` and ``of_other``, ``of_definitions`` yields the mistakes in the providers of what was read, and
+    ``unchecked`` has the rules that were not applied because a connection is not
     known, each with the id of the connection.
     """
 
@@ -135,7 +137,9 @@ class _Rules:
     ) -> None:
         self._jobs = jobs
         self._files = files
-        self._known = cache(lambda conn_id: providers or in_environment(conn_id))
+        self._of_all = providers
+        self._of_connection = cache(in_environment)
+        self._conn_ids: dict[str, None] = {}
         self.unchecked: set[tuple[Rule, str]] = set()
         self._misspelt = settings.unknown_keys()
         self._spark_version = version_at_hand(os.environ)
@@ -154,6 +158,15 @@ class _Rules:
         if known is None and rules.could_refer(text):
             self.unchecked.add((UNCONFIGURED, conn_id))
         return rules.unknown_operator_findings(text, known)
+
+    def of_definitions(self) -> Iterator[Finding]:
+        """Yield the mistakes in the definitions of the providers."""
+        known = [self._of_all] if self._of_all else map(self._of_connection, self._conn_ids)
+        yield from chain.from_iterable(one.findings for one in known if one)
+
+    def _known(self, conn_id: str) -> KnownProviders | None:
+        self._conn_ids[conn_id] = None
+        return self._of_all or self._of_connection(conn_id)
 
     def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
         version = None if job.is_remote else self._spark_version

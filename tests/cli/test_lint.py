@@ -140,6 +140,28 @@ def test_providers_come_from_a_file_an_extra_or_standard_input(base: Path, capsy
         assert (code, "CP102" in out) == (1, True)
 
 
+def test_a_misspelt_parameter_of_a_provider_is_found(base: Path, capsys: pytest.CaptureFixture[str]):
+    base.write_text("")
+    code, out, _ = run(capsys, base, conn_extra=EXTRA.replace("}", ', "config.providers.vault.param.adress": "x"}'))
+
+    assert code == 1
+    assert out.startswith("--conn-extra: CP107 config.providers.vault.param.adress would be ignored: vault has no such")
+
+
+@pytest.mark.parametrize("text", ["spark.app.x=${vault:a:b}\n", ""], ids=["a reference", "no reference"])
+def test_a_misspelt_parameter_in_the_environment_is_found(
+    base: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: str
+):
+    base.write_text(text)
+    extra = EXTRA.replace("}", ', "config.providers.vault.param.adress": "x"}')
+    connection = f'{{"conn_type": "config_providers", "extra": {extra}}}'
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+
+    code, out, _ = run(capsys, base)
+
+    assert (code, out.split()[:2]) == (1, ["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT:", "CP107"])
+
+
 def test_of_standard_input_no_more_than_1_mib_is_read(base: Path, capsys: pytest.CaptureFixture[str]):
     base.write_text("")
     with standard_input(base.with_name("extra.json"), " " * 1024 * 1024 + EXTRA):

@@ -10,7 +10,6 @@ import pytest
 
 from airflow_config_providers.core.registry import ENTRY_POINT_GROUP, ProviderRegistry
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.parameters import PARAMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "providers.md"
 CLASSES = {entry.name: entry.load() for entry in entry_points(group=ENTRY_POINT_GROUP)}
@@ -30,7 +29,7 @@ def definitions(name, **params):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_parameter_that_would_be_ignored_is_refused(name, tmp_path):
-    known = CLASSES[name].params or PARAMS
+    known = CLASSES[name].params
     param = min(known).removesuffix(".")
     misspelt = param[1] + param[0] + param[2:]
     with pytest.raises(ProviderDefinitionError) as caught:
@@ -49,6 +48,24 @@ def test_all_that_is_wrong_with_parameters_is_told_at_once():
         "config.providers.f.param.alowed.paths",
         "config.providers.f.param.max.byte",
         "config.providers.f.param.allowed.paths",
+    ]
+
+
+def test_a_parameter_that_no_other_resembles_comes_with_all_that_are_known():
+    with pytest.raises(ProviderDefinitionError) as caught:
+        ProviderRegistry().open(definitions("env", zzz="x"))
+
+    assert caught.value.problems == (
+        "config.providers.one.param.zzz would be ignored: env has no such parameter. Known are: allowlist.pattern.",
+    )
+
+
+def test_a_misspelt_parameter_of_a_class_that_checks_them_itself_is_one_problem():
+    with pytest.raises(ProviderDefinitionError) as caught:
+        ProviderRegistry().open(definitions("vault", adress="x"))
+
+    assert [problem for problem in caught.value.problems if "adress" in problem] == [
+        "config.providers.one.param.adress would be ignored: vault has no such parameter, did you mean 'address'?"
     ]
 
 

@@ -80,3 +80,62 @@ def test_a_connection_of_another_type_that_defines_nothing_is_doubted(monkeypatc
 
     assert known is not None
     assert "Its type is 'spark' and not 'config_providers': check config_conn_id" in known.home
+
+
+MISSPELT = {
+    "config.providers": "f",
+    "config.providers.f.class": "file",
+    "config.providers.f.param.alowed.paths": CANARY,
+}
+PROBLEM = (
+    "config.providers.f.param.alowed.paths would be ignored: file has no such parameter, did you mean 'allowed.paths'?"
+)
+
+
+def places(known: known_providers.KnownProviders) -> list[tuple[str, int | None, str]]:
+    return [(one.place.path, one.place.line, one.text) for one in known.findings]
+
+
+def test_a_misspelt_parameter_in_a_file_is_found_with_its_line(tmp_path: Path):
+    path = tmp_path / "providers.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in MISSPELT.items()))
+
+    ((file, line, text),) = places(known_providers.of_file(str(path)))
+
+    assert (file, line) == (str(path), 3)
+    assert text.startswith(PROBLEM)
+    assert CANARY not in text
+
+
+def test_a_misspelt_parameter_of_a_driver_is_found_under_its_own_name():
+    extra = json.dumps({f"driver.{key}": value for key, value in MISSPELT.items()})
+
+    ((place, line, text),) = places(known_providers.of_extra(extra))
+
+    assert (place, line) == ("--conn-extra", None)
+    assert text.startswith(f"driver.{PROBLEM}")
+
+
+def test_a_misspelt_parameter_in_the_environment_is_found_with_the_variable(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AIRFLOW_CONN_OURS", json.dumps({"conn_type": "config_providers", "extra": MISSPELT}))
+
+    known = known_providers.in_environment("ours")
+
+    assert known is not None
+    assert [place for place, _, _ in places(known)] == ["AIRFLOW_CONN_OURS"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({}, id="without a parameter that it requires"),
+        pytest.param(
+            {"config.providers.f.class": "not.installed", "config.providers.f.param.x": "y"}, id="unknown class"
+        ),
+        pytest.param({"config.providers.f.param.max.bytes": "x"}, id="a value that does not fit"),
+    ],
+)
+def test_a_definition_whose_names_are_right_has_no_findings(more: dict[str, str]):
+    given = {"config.providers": "f", "config.providers.f.class": "file"}
+
+    assert known_providers.of_extra(json.dumps(given | more)).findings == ()

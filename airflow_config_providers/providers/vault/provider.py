@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_config_providers.core.closing import WaitsToClose
 from airflow_config_providers.core.data import ConfigData
@@ -16,7 +16,7 @@ from airflow_config_providers.core.provider import SecretIdProvider, require_con
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault.logins import approle
 from airflow_config_providers.providers.vault.logins.credentials import TOKEN_VARIABLE
-from airflow_config_providers.providers.vault.parameters import read_settings
+from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings
 from airflow_config_providers.providers.vault.paths import VaultPath, form_problem
 from airflow_config_providers.providers.vault.secret_cache import CachedSecret, LeaseWatch, SecretCache
 from airflow_config_providers.providers.vault.session import SESSIONS, Sessions
@@ -48,6 +48,8 @@ class VaultConfigProvider(WaitsToClose, SecretIdProvider, PolledConfigProvider):
     :param environ: the process's environment
     :param sessions: the logins of this process
     """
+
+    params: ClassVar[Collection[str]] = PARAMS
 
     def __init__(
         self,

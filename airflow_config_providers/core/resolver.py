@@ -122,8 +122,8 @@ class ConfigResolver:
             return
         for name in sorted(values.keys() & self._definition.names()):
             if name not in layered.secrets:
-                for message in self._definition.misfits(name, values[name]):
-                    yield ConfigException(f"{layered.place(name)}: {message}")
+                for reason in self._definition.misfit_reasons(name, values[name]):
+                    yield ConfigException(f"{layered.place(name)}: {reason}")
 
 
 def _opened(layered: LayeredConfig) -> dict[str, str]:

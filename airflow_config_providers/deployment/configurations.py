@@ -23,7 +23,7 @@ from airflow_config_providers.deployment.rows import (
     KeySelection,
     Row,
     key_columns,
-    misfits,
+    misfit_reasons,
     shown,
     with_chosen_files,
 )
@@ -236,8 +236,10 @@ class DeployedConfigurations:
     def _misfits(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
         """Yield what is wrong with values that were set, and whether each run of ``resource`` gets them."""
         unread = unread_sources()
-        given = [one for one in entries if one.source is not ConfigSource.DEFAULT_CONFIG]
-        found = [(one, text) for one in given if one.source.name not in unread for text in misfits(one.name, one.value)]
+        given = [
+            one for one in entries if one.source is not ConfigSource.DEFAULT_CONFIG and one.source.name not in unread
+        ]
+        found = [(one, reason) for one in given for reason in misfit_reasons(one.name, one.value)]
         if found:
             run = f"A run of {resource}" if self._is_certain(resource) else "A run that gets it"
             yield from (f"{run} would fail: {printable(one.name)} ({one.origin}): {text}" for one, text in found)

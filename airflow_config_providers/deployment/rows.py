@@ -111,12 +111,12 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
     ]
 
 
-def misfits(key: str, value: Any) -> Sequence[str]:
+def misfit_reasons(key: str, value: Any) -> Sequence[str]:
     """Return why a run that gets a value would fail, as a row shows it; nothing if only a run knows the value."""
     definition = spark_definition()
     if not isinstance(value, str) or key not in definition.names() or scan(value) or is_template(value):
         return ()
-    return definition.misfits(key, value)
+    return definition.misfit_reasons(key, value)
 
 
 def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:

@@ -31,7 +31,7 @@ from airflow_config_providers.deployment.rows import (
     file_of,
     files_that_beat,
     is_secret,
-    misfits,
+    misfit_reasons,
 )
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
@@ -226,7 +226,7 @@ def _verdict(row: Row, synonym: Row, winner: Row, reading: Reading) -> StatusAnd
         return problem
     if reason and not is_of_author:
         return SettingStatus.NOT_READ, f"Jobs do not take it from the configuration: {reason}"
-    unfit = "".join(f" A run that gets it would fail: {problem}" for problem in misfits(row["key"], row["value"]))
+    unfit = "".join(f" A run that gets it would fail: {why}" for why in misfit_reasons(row["key"], row["value"]))
     stronger = f" It has no effect if {OF_AUTHOR[synonym['key']]}." if is_of_author else ""
     return SettingStatus.APPLIES, f"{_winning(row)}{stronger}{_unless_chosen(row, synonym, reading)}{unfit}"
 

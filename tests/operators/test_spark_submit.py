@@ -1197,7 +1197,7 @@ def notes_of_preview(dag, monkeypatch):
         ),
         pytest.param(
             {"conf": {"spark.executor.cores": "two"}},
-            "spark.executor.cores (conf): Invalid value for configuration spark.executor.cores: Not a number",
+            "spark.executor.cores (conf): Not a number of type INT",
             id="wrong type",
         ),
     ],

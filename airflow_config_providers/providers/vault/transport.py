@@ -347,11 +347,14 @@ def _import_what_a_request_needs() -> None:
 
 
 def _session(settings: VaultSettings) -> requests.Session:
+    from http.cookiejar import DefaultCookiePolicy  # noqa: PLC0415 - only requests need it
+
     import requests  # noqa: PLC0415 - a slow import that only Vault needs
 
     from airflow_config_providers.providers.vault.bounded import BoundedAdapter  # noqa: PLC0415 - as above
 
     session = requests.Session()
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))  # Vault has none; others' could become many
     session.trust_env = settings.trust_env
     session.verify = settings.verify
     session.cert = settings.cert

@@ -136,8 +136,13 @@ def _register(masker: Any, secrets: list[str], name: str | None = None) -> None:
 
 
 def _compile(masker: Any) -> None:
-    """Compile the patterns of ``masker``, again if Airflow has meanwhile registered others, or stored older ones."""
-    while (pattern := "|".join(masker.patterns)) != getattr(masker.replacer, "pattern", ""):
+    """
+    Compile the patterns of ``masker``, again if Airflow has meanwhile registered others, or stored older ones.
+
+    They are sorted: of a secret and one that begins with it, the longer one must come first, or its end would be shown.
+    Those that both maskers of a process have are then compiled only once, by ``re``.
+    """
+    while (pattern := "|".join(sorted(masker.patterns, reverse=True))) != getattr(masker.replacer, "pattern", ""):
         masker.replacer = re.compile(pattern)
 
 

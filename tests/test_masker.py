@@ -121,6 +121,14 @@ def test_a_secret_whose_mask_was_overwritten_is_masked_when_it_is_registered_aga
     assert masked(secret) == "***"
 
 
+def test_the_end_of_a_secret_is_masked_although_former_ones_are_its_beginning() -> None:
+    secret = token_hex(16)
+    for length in range(8, len(secret) + 1, 4):
+        mask_secrets([secret[:length]])
+
+    assert masked(secret) == "***"
+
+
 def test_each_line_of_a_secret_is_masked_because_programs_print_line_by_line() -> None:
     lines = [token_hex(16) for _ in range(20)]
 

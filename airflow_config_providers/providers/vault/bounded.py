@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from http import HTTPStatus
 from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 MOST: Final = MEBIBYTES * 1024 * 1024
 MOST_ON_THE_WAY: Final = 2 * MOST
 """The most bytes of an answer on the wire, with headers and the frames of chunks."""
+
+_INTERIM: Final = frozenset(range(100, 200)) - {HTTPStatus.SWITCHING_PROTOCOLS}
+"""The statuses of answers that another one follows, such as 103 for early hints."""
 
 
 class BoundedSession(Session):
@@ -163,8 +167,16 @@ class _TimedResponse(HTTPResponse):
         self.fp = io.BufferedReader(_Timed(self.fp.detach(), sock))
 
     def begin(self) -> None:
-        """Read the headers, and refuse those that urllib3 cannot parse: it would log what the server wrote."""
+        """
+        Read the headers of the answer proper, and refuse those that urllib3 cannot parse: it would log what they say.
+
+        If an interim answer were taken for it, the answer proper would be that to the next request on the connection.
+        """
         super().begin()
+        while self.status in _INTERIM:
+            self.headers = None  # type: ignore[assignment]  # which has it read on; typeshed does not know that
+            super().begin()
+        self.will_close |= self.status == HTTPStatus.SWITCHING_PROTOCOLS
         with suppress(HeaderParsingError):
             assert_header_parsing(self.msg)
             return

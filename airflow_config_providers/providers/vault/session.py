@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from airflow_config_providers.core.concurrency.clock import seconds_since_boot
 from airflow_config_providers.core.concurrency.per_process import Forgetting, forget_in_children, hold_forks
 from airflow_config_providers.core.concurrency.shared_calls import SingleFlight
 from airflow_config_providers.core.concurrency.timetable import Call, Clock, Start, Timetable
@@ -83,7 +84,7 @@ class Session:
     """
     Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child starts afresh.
 
-    :param clock: seconds, monotonic
+    :param clock: seconds that never go back, and go on while this machine is suspended: in Vault, leases end meanwhile
     :param sleep: waits for a number of seconds
     :param start: runs the function that makes the calls of a timetable, in its own thread
     :param no_fork: held while a fork would do harm
@@ -94,7 +95,7 @@ class Session:
         self,
         settings: VaultSettings,
         *,
-        clock: Clock = time.monotonic,
+        clock: Clock = seconds_since_boot,
         sleep: Callable[[float], None] = time.sleep,
         make_client: MakeClient = make_client,
         start: Start | None = None,

@@ -350,12 +350,15 @@ def _import_what_a_request_needs() -> None:
 
 
 def _session(settings: VaultSettings) -> requests.Session:
+    from http.cookiejar import DefaultCookiePolicy  # noqa: PLC0415 - only requests need it
+
     from airflow_config_providers.providers.vault.bounded import (  # noqa: PLC0415 - a slow import only Vault needs
         BoundedAdapter,
         BoundedSession,
     )
 
     session = BoundedSession()
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))  # Vault has none; others' could become many
     session.trust_env = settings.trust_env
     session.verify = settings.verify
     session.cert = settings.cert

@@ -42,11 +42,13 @@ def patient(address: str, **login: str) -> VaultConfigProvider:
 
 
 class Flood:
-    """A server that sends ``pieces``, as long as there are any, or the client is there."""
+    """A server that answers with ``pieces``, as long as there are any, or the client is there; then it closes."""
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes], *, stays_open: bool = False) -> None:
         self.asked: list[bytes] = []
+        self.connections = 0
         self._pieces = pieces
+        self._stays_open = stays_open
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._accept)
         self._thread.start()
@@ -61,10 +63,17 @@ class Flood:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listening.accept()
+                self.connections += 1
                 with connection, contextlib.suppress(OSError):
-                    self.asked.append(connection.recv(65536).split(b"\r\n")[0])
-                    for piece in self._pieces:
-                        connection.sendall(piece)
+                    self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        while request := connection.recv(65536):
+            self.asked.append(request.split(b"\r\n")[0])
+            for piece in self._pieces:
+                connection.sendall(piece)
+            if not self._stays_open:
+                return
 
 
 class Endless:
@@ -159,11 +168,36 @@ def test_a_redirect_to_what_is_no_address_is_a_redirect() -> None:
         provider.close()
 
 
+ANSWER = b'{"data": {"data": {"k": "v"}, "metadata": {"version": 1}}}'
+
+
+@pytest.mark.parametrize("status", [100, 102, 103, 199])
+def test_what_follows_an_interim_answer_is_the_answer(status: int) -> None:
+    interim = b"HTTP/1.1 %d Interim\r\nLink: </ui>\r\n\r\n" % status
+    pieces = [interim, interim, OK + b"Content-Length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER)]
+    with contextlib.closing(Flood(pieces, stays_open=True)) as server:
+        vault = patient(server.address, token="hvs.t", kv_engine_version="2")
+        assert [vault.get(f"kv/{path}", {"k"}).data for path in ("a", "b")] == [{"k": "v"}] * 2
+        vault.close()
+    assert server.connections == 1
+
+
+def test_a_connection_whose_protocol_was_switched_is_not_used_again() -> None:
+    pieces = [b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\n\r\n"]
+    with contextlib.closing(Flood(pieces, stays_open=True)) as server:
+        vault = patient(server.address, token="hvs.t", kv_engine_version="2")
+        for path in ("a", "b"):
+            with pytest.raises(ProviderLookupError, match="status 101"):
+                vault.get(f"kv/{path}", {"k"})
+        vault.close()
+    assert server.connections == 2
+
+
 def large_below_kv_large(request: Request) -> Response:
     headers = {"Content-Type": "application/json"}
     if request.path.startswith("/v1/kv/data/large/"):
         return Response(200, BOMB, {**headers, "Content-Encoding": "gzip"})
-    return Response(200, b'{"data": {"data": {"k": "v"}, "metadata": {"version": 1}}}', headers)
+    return Response(200, ANSWER, headers)
 
 
 def test_a_path_whose_answer_is_too_large_fails_no_other_path() -> None:

@@ -47,6 +47,21 @@ def test_a_request_carries_the_namespace_and_no_token(recorder: Recorder, addres
     assert "x-vault-token" not in request.headers
 
 
+def test_cookies_of_what_is_in_front_of_vault_are_not_kept() -> None:
+    sent = []
+
+    def application(request: Request) -> Response:
+        sent.append(request.headers.get("cookie"))
+        return Response(200, b"{}", {"Content-Type": "application/json", "Set-Cookie": "of=a-proxy"})
+
+    with WebServer(application) as server:
+        client = make_client(settings(server.address))
+        for _ in range(2):
+            client.adapter.request("get", "/v1/kv/a")
+        client.adapter.close()
+    assert sent == [None, None]
+
+
 def test_the_token_of_the_environment_and_of_the_home_directory_are_left_alone(
     recorder: Recorder, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
@@ -179,12 +180,20 @@ def check_records(site: Site) -> Iterator[Diagnosis]:
         yield fine("Tries leave records in Airflow.")
         return
     RecordFiles(path).tries(TaskTry("doctor", "doctor", "doctor", -1, 1))
-    yield fine(f"Records in '{printable(path)}' can be read from here.")
-    if "://" not in path or path.startswith("file://"):
-        yield from _local(path.removeprefix("file://"))
+    if "://" in path and not path.startswith("file://"):
+        yield fine(f"Records in '{printable(path)}' can be read from here.")
+        return
+    yield from _local(path.removeprefix("file://"))
 
 
 def _local(path: str) -> Iterator[Diagnosis]:
+    if not Path(path).exists():
+        yield doubt(
+            f"There is no directory '{printable(path)}' yet. The first try that leaves a record here creates it.",
+            "If it should have records, mount it, or correct records_path.",
+        )
+        return
+    yield fine(f"Records in '{printable(path)}' can be read from here.")
     yield doubt(
         f"'{printable(path)}' is a directory of each machine: workers elsewhere write records that are not read here.",
         "Use shared storage, such as s3://bucket/records, unless all tasks run on this machine.",

@@ -171,7 +171,8 @@ def missing_connection(conn_id: str, need: str = "holds references") -> Provider
     """Return the error for a missing connection. ``need`` says why the configuration needs it."""
     return ProviderDefinitionError(
         f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
-        f"Correct config_conn_id, or add a connection of type config_providers with config.providers in its extra."
+        f"Correct config_conn_id, or add a connection of type config_providers with config.providers in its extra. "
+        f"If Airflow lists it, its API server perhaps cannot decrypt it: compare its fernet_key in [core]."
     )
 
 

@@ -161,9 +161,16 @@ def read_connection(backend: Any, conn_id: str) -> Any | None:
     if _is_execution_api(backend):
         return _connection_of_execution_api(conn_id)
     if type(backend).get_connection.__qualname__ != "BaseSecretsBackend.get_connection":
-        return backend.get_connection(conn_id=conn_id)
+        return _decrypted(backend.get_connection(conn_id=conn_id))
     text = backend.get_conn_value(conn_id=conn_id)  # Airflow 3.2 passes a team, which older backends do not take
     return backend.deserialize_connection(conn_id=conn_id, value=text) if text else None
+
+
+def _decrypted(connection: Any) -> Any:
+    """Have what Airflow's database encrypts decrypted here: its models do so only when a field is read."""
+    for field in ("password", "extra"):
+        getattr(connection, field, None)
+    return connection
 
 
 def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:

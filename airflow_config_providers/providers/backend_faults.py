@@ -48,6 +48,9 @@ _SIGN_IN: Final = (
     "connection or the arguments of the backend."
 )
 
+_FERNET_ERROR: Final = "cryptography.fernet.InvalidToken"
+_OF_FERNET: Final = "Set fernet_key in [core] to the key with which it was written."
+
 _DATABASE_ERROR: Final = "sqlalchemy.exc.SQLAlchemyError"
 _OF_DATABASE: Final = (
     "Try again later. If it is Airflow's database, run airflow db check, and create its tables if it is new: airflow "
@@ -108,6 +111,8 @@ def error_of(error: Exception, *, who: str, what: str) -> ConfigProvidersError |
         return refusal
     if any(_names(cause) & WITHOUT_AWS_CREDENTIALS for cause in causes):
         return unavailable(who, what, reason=type(error).__name__, way_out=_SIGN_IN)
+    if _FERNET_ERROR in _names(error):
+        return unavailable(who, what, reason="it cannot be decrypted", way_out=_OF_FERNET)
     if _DATABASE_ERROR in _names(error):
         return unavailable(who, what, reason=type(error).__name__, way_out=_OF_DATABASE)
     code = _aws_code(error)

@@ -79,7 +79,8 @@ class EnvVarConfigProvider(ConfigProvider):
         allowed = require_configured(self._allowed)
         _refuse_path(path, keys)
         found = {name: value for name, value in self._found.items() if keys is None or name in keys}
-        return ConfigData(found, denials={name: _denial(name) for name in keys or () if not _allows(allowed, name)})
+        denials = {name: _denial(name) for name in keys or () if not _allows(allowed, name)}
+        return ConfigData(found, absence="" if found else _absence(), denials=denials)
 
     def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
         """
@@ -127,6 +128,14 @@ class EnvVarConfigProvider(ConfigProvider):
 
 def _allows(allowed: AllowedNames, name: str) -> bool:
     return allowed.match(name, to_the_letter=name.startswith(SENSITIVE_PREFIXES))
+
+
+def _absence() -> str:
+    """Say where the variable is missing: often it is on one worker only."""
+    return (
+        f"The process that reads it, on {printable(os.uname().nodename)}, has no such environment variable. Set it "
+        f"there and restart what runs tasks, or correct the reference."
+    )
 
 
 def _denial(name: str) -> str:

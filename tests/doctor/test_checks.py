@@ -294,6 +294,14 @@ def test_records_in_a_folder_of_this_machine_are_a_warning(setting, tmp_path):
     assert any(one.startswith("warning: ") and "workers elsewhere" in one for one in said(stores.check_records(SITE)))
 
 
+def test_a_folder_of_records_that_no_try_has_created_yet_is_a_warning_and_not_readable(setting, tmp_path):
+    setting("records_path", f"{tmp_path}/records")
+
+    assert said(stores.check_records(SITE)) == [
+        f"warning: There is no directory '{tmp_path}/records' yet. The first try that leaves a record here creates it."
+    ]
+
+
 def test_no_records_are_a_warning(setting):
     setting("records_enabled", "False")
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
 from tests.servers import quick_python
 
@@ -103,6 +104,15 @@ def test_a_database_that_cannot_be_asked_is_not_taken_for_missing(tmp_path: Path
     script = ASK.partition("with ProviderRegistry")[0] + "print(ask(airflow_secrets.variable, 'x'))"
 
     assert run(script, tmp_path).splitlines()[-1] == "ProviderUnavailableError"
+
+
+@pytest.mark.slow
+def test_a_connection_that_another_key_has_encrypted_is_not_taken_for_missing(tmp_path: Path) -> None:
+    script = ASK.partition("with ProviderRegistry")[0] + "print(ask(airflow_secrets.connection, 'db'))"
+    before, after = (Fernet.generate_key().decode() for _ in range(2))
+    run(FILL, tmp_path, AIRFLOW__CORE__FERNET_KEY=before)
+
+    assert run(script, tmp_path, AIRFLOW__CORE__FERNET_KEY=after).splitlines()[-1] == "ProviderUnavailableError"
 
 
 @pytest.mark.slow

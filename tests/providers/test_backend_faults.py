@@ -43,6 +43,16 @@ def test_an_exception_has_a_meaning(error: Exception, expected: type[Exception] 
     assert "c4nary" not in str(found)
 
 
+def test_what_airflow_encrypted_with_another_key_cannot_be_decrypted() -> None:
+    error = type("InvalidToken", (Exception,), {"__module__": "cryptography.fernet"})()
+    found = error_of(error, who="Secrets backend MetastoreBackend", what="connection 'x'")
+
+    assert str(found) == (
+        "Secrets backend MetastoreBackend could not return connection 'x' (it cannot be decrypted). "
+        "Set fernet_key in [core] to the key with which it was written."
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

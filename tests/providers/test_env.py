@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from airflow_config_providers.core.data import ConfigData
@@ -192,7 +194,15 @@ def test_a_name_that_the_pattern_does_not_allow_is_denied(name: str, way: str) -
 
 def test_a_name_that_is_allowed_and_not_set_is_missing() -> None:
     with pytest.raises(UnresolvedReferenceError, match="has no key 'DB_HOST' there"):
+        resolve(configured("DB_.*"), x="${env:DB_HOST}", y="${env:DB_USER}")
+
+
+def test_the_error_of_a_variable_that_is_not_set_names_the_machine_without_it() -> None:
+    with pytest.raises(UnresolvedReferenceError) as caught:
         resolve(configured("DB_.*"), x="${env:DB_HOST}")
+
+    where = f"The process that reads it, on {os.uname().nodename}, has no such environment variable. Set it there"
+    assert f"${{env:DB_HOST}} has no value. {where}" in str(caught.value)
 
 
 def test_what_is_denied_is_told_beside_what_is_missing() -> None:

@@ -7,6 +7,7 @@ They contain the status, and the ID that Vault gave the request; never what a se
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,7 @@ _UNAVAILABLE: Final[Mapping[int, str]] = {
     501: "is not initialised",
     503: "is sealed, or down for maintenance",
 }
+_WAYS_OUT: Final[Mapping[int, str]] = {501: "Initialise it.", 503: "Unseal it, or try again later."}
 OF_THE_SERVER: Final = frozenset({429, 472, 473, 501, 502, 503, 504})
 """Statuses that mean that the server is the problem, and not what was asked."""
 _ENDED: Final = re.compile(r"\binvalid token\b")
@@ -62,7 +64,7 @@ _UNTRUSTED: Final = "is not trusted. Name the CA that signed it with ca_cert"
 _FOR_ANOTHER_HOST: Final = "is for another host. Correct the address, or have a certificate made for it"
 _CERTIFICATES: Final[Mapping[int, str]] = {
     9: "is not valid yet. Check the clock of this machine",
-    10: "has expired. Renew it where Vault runs",
+    10: "has expired. Renew it where Vault runs, or correct the clock of this machine",
     18: "is self-signed and not trusted. Name it with ca_cert, or have a CA sign it",
     23: "was revoked. Replace it where Vault runs",
     62: _FOR_ANOTHER_HOST,
@@ -198,8 +200,8 @@ def check_status(status: int, *, where: str) -> None:
 
 def unavailable(status: int, where: str, retry_after: float | None = None) -> ProviderUnavailableError:
     """Return the error for a status that means that Vault cannot answer now."""
-    state = _UNAVAILABLE.get(status, "has an internal error")
-    return ProviderUnavailableError(f"{where} {state} (status {status}). Try again later.", retry_after=retry_after)
+    state, way_out = _UNAVAILABLE.get(status, "has an internal error"), _WAYS_OUT.get(status, "Try again later.")
+    return ProviderUnavailableError(f"{where} {state} (status {status}). {way_out}", retry_after=retry_after)
 
 
 def check_readiness(answer: VaultAnswer, *, where: str) -> None:
@@ -286,9 +288,7 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
         return no_json(where)
     passing = (of_requests.ConnectionError, of_requests.ChunkedEncodingError, of_requests.ContentDecodingError)
     if isinstance(error, passing):
-        return ProviderUnavailableError(
-            f"{where} cannot be reached, or dropped the connection. Check the address and the network."
-        )
+        return ProviderUnavailableError(f"{where} {_unreached(error)}")
     if _is_of_proxy(error):
         return ProviderLookupError(f"{where} cannot be contacted: its proxy cannot be used. Check {_PROXY}.")
     if isinstance(error, OSError) and not isinstance(error, of_requests.RequestException):
@@ -298,6 +298,16 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
     return ProviderLookupError(
         f"{where} cannot be contacted ({type(error).__name__}). Check the provider's definition."
     )
+
+
+def _unreached(error: Exception) -> str:
+    """Return why no answer came, and what to check."""
+    links = list(_chain(error))
+    if any(isinstance(link, socket.gaierror) for link in links):
+        return "cannot be reached: DNS has no address for its name, or does not answer. Check the address and DNS here."
+    if any(isinstance(link, ConnectionRefusedError) for link in links):
+        return "cannot be reached: its port refuses connections. Start Vault, or check the address and firewalls."
+    return "cannot be reached, or dropped the connection. Check the address and the network."
 
 
 def translated(

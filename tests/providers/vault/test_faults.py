@@ -55,6 +55,18 @@ def test_a_vault_that_cannot_answer_now_is_unavailable(vault, status: int, word:
     assert f"status {status}" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("status", "way_out"),
+    [
+        pytest.param(501, "Initialise it.", id="not initialised"),
+        pytest.param(503, "Unseal it, or try again later.", id="sealed"),
+        pytest.param(500, "Try again later.", id="anything else"),
+    ],
+)
+def test_the_error_of_a_vault_that_cannot_answer_now_ends_with_the_way_out(vault, status: int, way_out: str) -> None:
+    assert f"(status {status}). {way_out}" in str(error_of_a_read(vault, status))
+
+
 def test_a_mount_that_is_not_ready_yet_is_unavailable(vault) -> None:
     text = "Upgrading from non-versioned to versioned data. This backend will be unavailable for a brief period."
     error = error_of_a_read(vault, 400, body=json.dumps({"errors": [text]}))
@@ -75,13 +87,20 @@ def test_a_vault_that_hangs_is_unavailable(vault) -> None:
             provider.get(f"{vault.kv2}/a", {"k"})
 
 
-def test_a_vault_that_is_not_there_is_unavailable() -> None:
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        pytest.param("127.0.0.1", "cannot be reached: its port refuses connections", id="port"),
+        pytest.param("vault.invalid", "cannot be reached: DNS has no address for its name", id="name"),
+    ],
+)
+def test_a_vault_that_is_not_there_is_unavailable_and_the_error_says_why(host: str, reason: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        params = {"url": f"http://127.0.0.1:{taken.getsockname()[1]}", "token": "hvs.t"}
+        params = {"url": f"http://{host}:{taken.getsockname()[1]}", "token": "hvs.t"}
         with (
             contextlib.closing(provider_of(params)) as provider,
-            pytest.raises(ProviderUnavailableError, match="cannot be reached"),
+            pytest.raises(ProviderUnavailableError, match=reason),
         ):
             provider.get("secret/a", {"k"})
 

@@ -22,8 +22,8 @@ from typing import Any
 import psutil
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.content import blocks, opened
-from airflow_config_providers.spark.audit.leaks.files import FileListing, grouped, splits_of
+from airflow_config_providers.spark.audit.leaks.file_blocks import blocks, opened
+from airflow_config_providers.spark.audit.leaks.file_listing import FileListing, grouped, splits_of
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakAudit, Work, seldom_collected

@@ -30,7 +30,6 @@ from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.spark.audit.html_page import moment
 from airflow_config_providers.spark.audit.records import history_audit, policy_audit, reference_audit
-from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE
 from airflow_config_providers.spark.audit.records.history_audit import (
     KINDS,
     UNKNOWN,
@@ -40,6 +39,7 @@ from airflow_config_providers.spark.audit.records.history_audit import (
     drift_of,
     history_of,
 )
+from airflow_config_providers.spark.audit.records.history_findings import BEFORE_FAILURE
 from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
 from airflow_config_providers.spark.audit.records.policy_audit import stopped_runs
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows, reference_uses

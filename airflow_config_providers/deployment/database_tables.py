@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.spark.audit.batches import batches
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
-from airflow_config_providers.spark.audit.leaks.tables import TextDatabase, TextTable
+from airflow_config_providers.spark.audit.leaks.database_search import TextDatabase, TextTable
 
 # All text is searched, also where no value is expected, and in tables that a later Airflow, an executor, an auth
 # manager or `airflow db clean` adds: a list of columns would be the reason that a leak is missed. Left out is where

@@ -20,11 +20,11 @@ from airflow_config_providers.job.deployed_task import Warn, deployed_options, s
 from airflow_config_providers.job.exposed_values import PlacedText, put_in_problem, put_in_secrets, refuse_exposed
 from airflow_config_providers.job.providers_connection import Definitions, deployment_registry
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.spark import specification
+from airflow_config_providers.spark import driver_providers
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
 from airflow_config_providers.spark.known_keys import SPARK
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,8 @@ class ProvidersOfConnection:
 
     def __init__(self, worker: Mapping[str, str], driver: Mapping[str, str]) -> None:
         self._worker = worker
-        self._of_worker = specification.names(worker)
-        self._of_driver = specification.names(driver)
+        self._of_worker = driver_providers.names(worker)
+        self._of_driver = driver_providers.names(driver)
         self._registry = deployment_registry()
 
     @property
@@ -226,7 +226,7 @@ class ProvidersOfConnection:
 def _of_own_text(key: str, text: str) -> Iterator[str]:
     """Yield what is wrong with a text in every job."""
     yield from problems_of(lambda: ReloadAction.of({key: text}))
-    if refusal := specification.refusal_of_options(key, text):
+    if refusal := driver_providers.refusal_of_options(key, text):
         yield f"'{printable(key)}': {refusal}"
 
 

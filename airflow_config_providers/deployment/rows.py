@@ -30,8 +30,8 @@ from airflow_config_providers.dynamic.document import Value
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.key_notes import key_notes
+from airflow_config_providers.spark.substitutions import is_substituted_by_spark
 
 Row = Mapping[str, Any]
 

@@ -17,9 +17,9 @@ from airflow_config_providers.core.wording import counted, nearest
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.get_provider_info import OPTIONS
-from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.operator_specs import require_known
 from airflow_config_providers.job.policies import open_policies
+from airflow_config_providers.job.template_paths import bounds_of_deployment
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.file_rights import rights_of

@@ -12,10 +12,10 @@ from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.spark.arguments import SQL
 from airflow_config_providers.spark.delivery import Delivery, private_properties
 from airflow_config_providers.spark.driver_ports import LOCAL_MASTER, authenticated, doubt_of_ports
 from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults
+from airflow_config_providers.spark.named_arguments import SQL
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
 from airflow_config_providers.spark.processes.process_family import ProcessFamily

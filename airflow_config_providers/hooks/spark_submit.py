@@ -22,15 +22,15 @@ from airflow_config_providers.exceptions import ConfigProvidersError, SubmitErro
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.job.destination import Destination
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.spark.arguments import (
+from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
+from airflow_config_providers.spark.driver_ports import authenticated, doubt_of_ports
+from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults, doubt_of_mode
+from airflow_config_providers.spark.named_arguments import (
     ENVIRONMENT_ON_KUBERNETES,
     ENVIRONMENT_ON_YARN,
     FROM_CONNECTION,
     SUBMIT,
 )
-from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
-from airflow_config_providers.spark.driver_ports import authenticated, doubt_of_ports
-from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults, doubt_of_mode
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
 from airflow_config_providers.spark.processes.process_family import LateKill, ProcessFamily

@@ -13,9 +13,9 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import JobFields
+from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.nested_texts import NestedString, by_label
 from airflow_config_providers.job.operator_specs import spec_of_path
-from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigLayer

@@ -24,7 +24,7 @@ from airflow_config_providers.job.template_references import (
     unchanged,
     without_pushes,
 )
-from airflow_config_providers.spark.expansion import has_inserted, is_substituted
+from airflow_config_providers.spark.substitutions import has_inserted, is_substituted
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.layer_files import AllowedDirectories
@@ -108,7 +108,7 @@ class Authorship:
         self._bounds = {}
         if not (paths := list(paths)):
             return
-        from airflow_config_providers.job.chosen_paths import PathTemplate  # noqa: PLC0415 - many jobs have no files
+        from airflow_config_providers.job.template_paths import PathTemplate  # noqa: PLC0415 - many jobs have no files
 
         fill_in = partial(text_of, environment=environment, context=context)
         config_paths, params = settings.config_paths(), authors_choices(operator, context)
@@ -124,7 +124,7 @@ class Authorship:
 
     def bounds(self, label: str) -> tuple[AllowedDirectories, ...]:
         """Return where the file must be that the author named at ``label``; elsewhere, where any file must be."""
-        from airflow_config_providers.job.chosen_paths import bounds_of_deployment  # noqa: PLC0415 - see above
+        from airflow_config_providers.job.template_paths import bounds_of_deployment  # noqa: PLC0415 - see above
 
         found = self._bounds.get(label)
         return bounds_of_deployment(settings.config_paths()) if found is None else found

@@ -29,17 +29,17 @@ from airflow_config_providers.job.destination import Destination, shows_environm
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
 from airflow_config_providers.job.fields import cluster_wins
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
+from airflow_config_providers.job.job_options import JobOptions
 from airflow_config_providers.job.nested_texts import label_below
-from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.policies import NO_VERDICT, TaskVerdict, verdict_on
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, JobStrings
 from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.steered_layers import TaskDynamic, dynamic_config, previewed_layers, refresh_mark
 from airflow_config_providers.settings import ResolveIn
-from airflow_config_providers.spark import specification
-from airflow_config_providers.spark.arguments import ANYWHERE
+from airflow_config_providers.spark import driver_providers
 from airflow_config_providers.spark.layer_files import ConfigFile
+from airflow_config_providers.spark.named_arguments import ANYWHERE
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -352,7 +352,7 @@ class SettledJob:
                 f"driver.config.providers and the keys below it to connection "
                 f"'{printable(self.worker.providers.conn_id)}', or correct config_conn_id."
             )
-        specification.require_open(definitions)
+        driver_providers.require_without_secrets(definitions)
         return definitions
 
     def _concerns_driver(self) -> bool:

@@ -11,9 +11,9 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import STORED_MAPPED, require
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob
 from airflow_config_providers.job.fields import OURS, JobFields
+from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.mapped_task import differing_arguments, shared_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
-from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 
 Warn = Callable[[str], None]
 

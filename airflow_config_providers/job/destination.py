@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES
+from airflow_config_providers.spark.named_arguments import ENVIRONMENT_ON_KUBERNETES
 
 
 def shows_environment(prefix: str, is_remote: Callable[[], bool]) -> bool:

@@ -10,7 +10,7 @@ from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.nested_texts import label_below
-from airflow_config_providers.spark.arguments import ANYWHERE, FALLBACK_VARIABLES, OVERRIDING_VARIABLES
+from airflow_config_providers.spark.named_arguments import ANYWHERE, FALLBACK_VARIABLES, OVERRIDING_VARIABLES
 from airflow_config_providers.spark.policy_request import policy_request
 
 

@@ -12,8 +12,8 @@ from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, refuse
 from airflow_config_providers.job.nested_texts import field_of, label_below
 from airflow_config_providers.spark import exposed_keys
-from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN, IN_COMMAND
-from airflow_config_providers.spark.expansion import ANY_KEY, Substitutions
+from airflow_config_providers.spark.named_arguments import ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN, IN_COMMAND
+from airflow_config_providers.spark.substitutions import ANY_KEY, Substitutions
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
 """Characters without special meaning in a string that is split into words, or that is a program."""

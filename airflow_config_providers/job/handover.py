@@ -17,7 +17,7 @@ from airflow_config_providers.job.destination import shows_environment
 from airflow_config_providers.job.exposed_values import PlacedText, refuse_added, refuse_broken_words
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts, texts
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.spark.arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
+from airflow_config_providers.spark.named_arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND
 from airflow_config_providers.spark.processes.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.redaction import OF_SESSION, REDACTION_KEY, is_hidden_by_spark
 

@@ -24,11 +24,11 @@ from airflow_config_providers.job.steered_layers import (
 )
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.expansion import has_inserted, is_substituted
+from airflow_config_providers.spark.driver_providers import refusal
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer
-from airflow_config_providers.spark.specification import refusal
+from airflow_config_providers.spark.substitutions import has_inserted, is_substituted
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""
@@ -249,7 +249,7 @@ def file_as_deployed(
         warn(f"The properties file '{printable(path)}' is not shown: its path is known only when the task runs.")
         return None
     if bounds is None:
-        from airflow_config_providers.job.chosen_paths import bounds_of_deployment  # noqa: PLC0415 - no run needs it
+        from airflow_config_providers.job.template_paths import bounds_of_deployment  # noqa: PLC0415 - no run needs it
 
         bounds = bounds_of_deployment(settings.config_paths())
     try:

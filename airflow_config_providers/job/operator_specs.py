@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.spark import arguments
-from airflow_config_providers.spark.arguments import NamedArguments
+from airflow_config_providers.spark import named_arguments
+from airflow_config_providers.spark.named_arguments import NamedArguments
 
 _Entry = TypeVar("_Entry")
 
@@ -82,7 +82,7 @@ class OperatorSpec:
     family: str = ""
     mixin: str = "airflow_config_providers.operators.configured:ConfiguredOperator"
     conf: tuple[ConfLocation, ...] = ()
-    named: NamedArguments = arguments.NONE
+    named: NamedArguments = named_arguments.NONE
     texts: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -168,9 +168,9 @@ _TASKS: Final = tuple(
 """The places where the operator of Databricks can have a task."""
 
 _OTHER_LANGUAGES: Final = ("java", "scala", "r")
-_SUBMIT_TEXTS: Final = ("env_vars", *arguments.IN_COMMAND)
+_SUBMIT_TEXTS: Final = ("env_vars", *named_arguments.IN_COMMAND)
 SUBMIT_FIELDS: Final = frozenset(
-    {*("conf", "conn_id", "deploy_mode", "java_class", "properties_file", "spark_binary"), *arguments.SUBMIT.keys}
+    {*("conf", "conn_id", "deploy_mode", "java_class", "properties_file", "spark_binary"), *named_arguments.SUBMIT.keys}
 ).union(_SUBMIT_TEXTS)
 """The fields of the stock ``SparkSubmitOperator``, which ``SparkJDBCOperator`` has too, but does not use."""
 
@@ -211,7 +211,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "spark_submit",
         "airflow_config_providers.operators.spark_submit:ConfiguredSparkSubmitOperator",
         conf=(ConfLocation("conf"),),
-        named=arguments.SUBMIT,
+        named=named_arguments.SUBMIT,
         texts=_SUBMIT_TEXTS,
         held=("conf", *_SUBMIT_TEXTS),
         jvm=(JvmSign("_java_class"), JvmSign("application", shows=_is_other_file)),
@@ -221,7 +221,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "spark_jdbc",
         "airflow_config_providers.operators.spark_jdbc:ConfiguredSparkJDBCOperator",
         conf=(ConfLocation("_spark_conf"),),
-        named=arguments.JDBC,
+        named=named_arguments.JDBC,
         texts=_SUBMIT_TEXTS,
         held=("_spark_conf", *_SUBMIT_TEXTS),
         arguments={"spark_conf": ("_spark_conf",)},
@@ -231,7 +231,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "spark_sql",
         "airflow_config_providers.operators.spark_sql:SparkSqlMixin",
         conf=(ConfLocation("_conf"),),
-        named=arguments.SQL,
+        named=named_arguments.SQL,
         held=("_conf",),
         words=("sql",),
         takes_pairs=True,
@@ -250,7 +250,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "spark_pipelines",
         "airflow_config_providers.operators.spark_pipelines:SparkPipelinesMixin",
         conf=(ConfLocation("conf"),),
-        named=arguments.PIPELINES,
+        named=named_arguments.PIPELINES,
         held=("conf", "env_vars"),
         words=("pipeline_spec", "keytab", "principal"),
         binary="spark-pipelines",
@@ -260,7 +260,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "livy",
         "airflow_config_providers.operators.livy:LivyMixin",
         conf=(ConfLocation("spark_params", ("conf",)),),
-        named=arguments.LIVY,
+        named=named_arguments.LIVY,
         jvm=(JvmSign("spark_params", ("class_name",)), JvmSign("spark_params", ("file",), _is_other_file)),
         carried=("spark_params",),
         arguments={name: ("spark_params", name) for name in _LIVY_ARGUMENTS},

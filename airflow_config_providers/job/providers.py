@@ -21,7 +21,7 @@ from airflow_config_providers.job.providers_connection import (
     home_of,
     missing_connection,
 )
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 
 class JobProviders(ProvidersConnection, ClosedOnExit):

@@ -28,15 +28,15 @@ from airflow_config_providers.job.exposed_values import (
     refuse_shown,
     substituted_secrets,
 )
-from airflow_config_providers.job.options import JobOptions
+from airflow_config_providers.job.job_options import JobOptions
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.masker import mask_secrets
-from airflow_config_providers.spark import specification
+from airflow_config_providers.spark import driver_providers
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.layer_files import ConfigFile
 from airflow_config_providers.spark.processes import child_process
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -252,9 +252,9 @@ class DriverResolver(JobResolver):
         for definition in read_definitions(found)[0]:
             found = {key: text for key, text in found.items() if key not in _wrapping_keys(definition)}
             if _ROLE in definition.params:
-                key = f"config.providers.{definition.name}.param.{specification.WRAPPED}"
+                key = f"config.providers.{definition.name}.param.{driver_providers.WRAPPED}"
                 found[key] = self._wrapped(definition)
-        return specification.carried(found)
+        return driver_providers.to_spark_keys(found)
 
     def withheld(self) -> frozenset[str]:
         """Return no names, because the driver's own providers can read its environment."""
@@ -276,13 +276,13 @@ class DriverResolver(JobResolver):
         return made
 
     def _problems(self, strings: JobStrings) -> Iterator[str]:
-        names, layered, placed = specification.names(self.definitions), strings.layered, strings.configs()
+        names, layered, placed = driver_providers.names(self.definitions), strings.layered, strings.configs()
         for key in layered.secrets:
             yield (
                 f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot decrypt it. Use a "
                 f"reference to a provider of the driver, or set resolve_in='worker'."
             )
-        for key in filter(specification.is_specification, layered.settled):
+        for key in filter(driver_providers.is_driver_definition, layered.settled):
             yield (
                 f"{layered.place(key)} would change the definitions that the driver gets from connection "
                 f"'{printable(self.providers.conn_id)}'. Remove it there, or set resolve_in='worker'."

@@ -9,7 +9,7 @@ from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.job.operator_specs import OperatorSpec
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 _LEFT_TO_DRIVER: Final = ". The driver resolves those of the configuration when the job calls session()"
 

@@ -18,7 +18,6 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 from airflow_config_providers.spark.driver_ports import AUTHENTICATE_KEY
-from airflow_config_providers.spark.expansion import is_substituted
 from airflow_config_providers.spark.layer_sources import mapping_layer
 from airflow_config_providers.spark.redaction import (
     DEFAULT_OPTIONS,
@@ -27,6 +26,7 @@ from airflow_config_providers.spark.redaction import (
     REDACTION_KEY,
     STRINGS_KEY,
 )
+from airflow_config_providers.spark.substitutions import is_substituted
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.document import Sealed, StoredConfig

@@ -357,7 +357,7 @@ def inserted_problem(name: str) -> str:
 
 
 def _used(template: str) -> str:
-    from airflow_config_providers.job.chosen_paths import reads  # noqa: PLC0415 - for a message only
+    from airflow_config_providers.job.template_paths import reads  # noqa: PLC0415 - for a message only
 
     try:
         names = {".".join(keys) for keys in reads(Environment().parse(template))}  # noqa: S701 - renders nothing

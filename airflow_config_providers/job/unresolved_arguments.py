@@ -8,7 +8,7 @@ from typing import Any, Final
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default, variables
 from airflow_config_providers.job.nested_texts import strings
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 _CONNECTION: Final = "Write the ID of the connection."
 _OTHER: Final = (

@@ -49,10 +49,10 @@ from airflow_config_providers.lint.finding import (
     Finding,
 )
 from airflow_config_providers.lint.known_providers import KnownProviders, form_problem
-from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
+from airflow_config_providers.spark.named_arguments import IN_COMMAND
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 _AFTER_COLON: Final = ("-", "=", "?", "+")
 """What a shell has after a variable and a colon: a default, or what else to do if the variable is not set."""

@@ -10,7 +10,7 @@ from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.job.fields import OURS
 from airflow_config_providers.job.operator_specs import spec_or_default
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.operators.taken_names import refuse_taken, taken_in_class, taken_in_task
+from airflow_config_providers.operators.name_conflicts import refuse_taken, taken_in_class, taken_in_task
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
 

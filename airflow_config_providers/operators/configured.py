@@ -16,12 +16,12 @@ from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, stored_text
 from airflow_config_providers.job.fields import OURS, JobFields, path_list
+from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
-from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.operators.name_conflicts import refuse_taken
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
-from airflow_config_providers.operators.taken_names import refuse_taken
 from airflow_config_providers.operators.try_state import TryState
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class ConfiguredOperator(BaseOperator):
     @classmethod
     def _own_execute_problems(cls, fields: JobFields) -> Iterable[tuple[str, str]]:
         """Return each field with a reference that the class would take for the value, with a sentence, for lint."""
-        from airflow_config_providers.operators.own_execute import own_execute_problems
+        from airflow_config_providers.operators.overridden_execute import own_execute_problems
 
         return own_execute_problems(cls, fields)
 

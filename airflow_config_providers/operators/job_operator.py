@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.destination import Destination
     from airflow_config_providers.job.fields import JobFields
     from airflow_config_providers.job.handover import Handover
+    from airflow_config_providers.job.job_options import JobOptions
     from airflow_config_providers.job.nested_texts import NestedString
-    from airflow_config_providers.job.options import JobOptions
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.operators.try_state import TryState
     from airflow_config_providers.spark.installation import SparkInstallation

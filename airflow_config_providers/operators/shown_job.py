@@ -10,7 +10,7 @@ from airflow_config_providers.core.text import one_line, shortened
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.run_notes import place_notes, resolved_line, unresolved_notes
 from airflow_config_providers.operators.authored import job_notes
-from airflow_config_providers.operators.own_execute import own_execute_notes
+from airflow_config_providers.operators.overridden_execute import own_execute_notes
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig

@@ -13,7 +13,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.operators.durable import DurableMixin
-from airflow_config_providers.spark.arguments import IN_COMMAND
+from airflow_config_providers.spark.named_arguments import IN_COMMAND
 
 if TYPE_CHECKING:
     import subprocess

@@ -11,7 +11,7 @@ from jinja2 import Environment, TemplateError, meta, nodes
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.dynamic.admin import no_notes
-from airflow_config_providers.job.chosen_paths import reads, undeclared_names
+from airflow_config_providers.job.template_paths import reads, undeclared_names
 from airflow_config_providers.planning.changed_files import ChangedFiles
 from airflow_config_providers.planning.changes import mark
 from airflow_config_providers.planning.state import State

@@ -16,9 +16,9 @@ from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
-from airflow_config_providers.spark.expansion import is_substituted_by_spark
+from airflow_config_providers.spark.driver_providers import OF_DEPLOYMENT, is_driver_definition
 from airflow_config_providers.spark.redaction import is_hidden_by_spark
-from airflow_config_providers.spark.specification import OF_DEPLOYMENT, is_specification
+from airflow_config_providers.spark.substitutions import is_substituted_by_spark
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.validators import Validator
@@ -174,7 +174,7 @@ class SparkDefinition(ConfigDef):
 
     def read_only_reason(self, name: str) -> str | None:
         """Return why dynamic configuration cannot change ``name``; None if it can."""
-        return OF_DEPLOYMENT if is_specification(name) else READ_ONLY.get(name)
+        return OF_DEPLOYMENT if is_driver_definition(name) else READ_ONLY.get(name)
 
     def refusal(self, name: str, value: object) -> ConfigException | None:
         """Return why ``value`` is invalid; None for a string in which Spark will still replace something."""

@@ -11,11 +11,11 @@ from typing import Any, Final, NoReturn
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError, refuse
-from airflow_config_providers.spark import fidelity
+from airflow_config_providers.spark import value_changes
+from airflow_config_providers.spark.driver_providers import is_driver_definition
 from airflow_config_providers.spark.private_file import PrivateFile, private_file
 from airflow_config_providers.spark.processes.child_process import size
 from airflow_config_providers.spark.redaction import PATTERN_KEYS, redacting
-from airflow_config_providers.spark.specification import is_specification
 
 _COPIED_BY_YARN: Final = (
     "On YARN, Spark copies its configuration into the staging directory and onto nodes in client mode, too. To avoid "
@@ -46,7 +46,7 @@ class Delivery:
     def has_secrets(self) -> bool:
         """Whether there can be a secret. Patterns and the definitions of a driver's providers are none."""
         found = self.private.keys() & self.sensitive
-        return not all(key in PATTERN_KEYS or is_specification(key) for key in found)
+        return not all(key in PATTERN_KEYS or is_driver_definition(key) for key in found)
 
     def doubt_of_yarn(self, master: object) -> str:
         """Return the warning that Spark in client mode writes secrets down; empty if it has none, or no YARN."""
@@ -107,9 +107,11 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
     configs, hidden = {**configs, **patterns}, hidden | patterns.keys()
     private = {key: value for key, value in configs.items() if key in hidden or key in filed or _needs_file(key, value)}
     plain = {key: value for key, value in configs.items() if key not in private}
-    _refuse_lost(plain, fidelity.is_argument if in_process else fidelity.survives_command)
+    _refuse_lost(plain, value_changes.is_argument if in_process else value_changes.survives_command)
     if room is not None and size(plain) > room:
-        moved = {key: value for key, value in plain.items() if key not in _KEPT and fidelity.survives_file(key, value)}
+        moved = {
+            key: value for key, value in plain.items() if key not in _KEPT and value_changes.survives_file(key, value)
+        }
         private, plain = private | moved, {key: value for key, value in plain.items() if key not in moved}
         _refuse_too_long(plain, room)
     return Delivery(plain, private, frozenset(sensitive))
@@ -135,13 +137,13 @@ _KEPT: Final = frozenset(
 
 
 def _refuse_changes(configs: Mapping[str, str], written: Mapping[str, str]) -> None:
-    found = (fidelity.problems(key, value, written=written.get(key, "")) for key, value in configs.items())
+    found = (value_changes.problems(key, value, written=written.get(key, "")) for key, value in configs.items())
     refuse(UndeliverableValueError, chain.from_iterable(found))
 
 
 def _refuse_lost(plain: Mapping[str, str], survives: Callable[[str, str], bool]) -> None:
     """Refuse what neither a file nor a command delivers unchanged: in a command, it could become another key."""
-    lost = (fidelity.loss(key, value) for key, value in plain.items() if not survives(key, value))
+    lost = (value_changes.loss(key, value) for key, value in plain.items() if not survives(key, value))
     refuse(UndeliverableValueError, lost)
 
 
@@ -155,4 +157,4 @@ def _refuse_too_long(plain: Mapping[str, str], room: int) -> None:
 
 
 def _needs_file(key: str, value: str) -> bool:
-    return not fidelity.survives_command(key, value) and fidelity.survives_file(key, value)
+    return not value_changes.survives_command(key, value) and value_changes.survives_file(key, value)

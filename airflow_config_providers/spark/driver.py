@@ -25,17 +25,17 @@ from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError, refuse
 from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark import fidelity, specification
+from airflow_config_providers.spark import driver_providers, value_changes
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.driver_ports import authentication
-from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.installation import defaults_in
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import file_layer, read_text
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.redaction import redacting
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,7 +109,7 @@ def resolved(
     :raises UndeliverableValueError: Spark would change a value
     :raises ConfigProvidersError: for the reasons of ``ConfigResolver.resolve``
     """
-    written = {key: text for key, text in configs.items() if not specification.is_specification(key)}
+    written = {key: text for key, text in configs.items() if not driver_providers.is_driver_definition(key)}
     if has_begun:
         _refuse_early(written, providers)
     resolver = ConfigResolver(
@@ -168,7 +168,7 @@ class Unsubmitted:
         """Return the content of ``spark-defaults.conf``, as Spark reads it."""
         directory = self._environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf")
         file = defaults_in(Path(directory))
-        return fidelity.left_by_file(file_layer(file).configs) if file else {}
+        return value_changes.left_by_file(file_layer(file).configs) if file else {}
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> pyspark.SparkConf:
         """
@@ -177,7 +177,7 @@ class Unsubmitted:
         :param withheld: names of the environment variables that child processes must not inherit
         :raises UndeliverableValueError: a properties file would change a value that the JVM needs before
         """
-        filed = {key: value for key, value in configs.items() if fidelity.survives_file(key, value)}
+        filed = {key: value for key, value in configs.items() if value_changes.survives_file(key, value)}
         set_later = {key: value for key, value in configs.items() if key not in filed}
         _refuse_too_late(set_later)
         with reading_properties(filed, self._environ), lacking(self._environ, withheld):
@@ -209,11 +209,11 @@ def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
 def _definitions(configs: Mapping[str, str], given: Mapping[str, str] | str | None) -> dict[str, str]:
     if isinstance(given, Mapping):
         return dict(given)
-    path = given or configs.get(specification.FILE_KEY)
+    path = given or configs.get(driver_providers.FILE_KEY)
     if path:
         return {entry.key: entry.value for entry in properties.parse(read_text(path, name=path), name=path)}
-    definitions = specification.taken(configs)
-    specification.require_open(definitions)
+    definitions = driver_providers.from_spark_keys(configs)
+    driver_providers.require_without_secrets(definitions)
     return definitions
 
 
@@ -248,12 +248,12 @@ def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProv
 def _refuse_changes(resolved: ResolvedConfig) -> None:
     written, values = resolved.layered.settled, resolved.configs()
     changed = {key: value for key, value in values.items() if value != written[key]}
-    found = (fidelity.problems_in_process(key, value, written=written[key]) for key, value in changed.items())
+    found = (value_changes.problems_in_process(key, value, written=written[key]) for key, value in changed.items())
     refuse(UndeliverableValueError, chain.from_iterable(found))
 
 
 def _refuse_too_late(configs: Mapping[str, str]) -> None:
     """Refuse what cannot be set once the JVM runs: keys that it reads before or shows, and half a character."""
     late = {key: value for key, value in configs.items() if is_early(key, value) or not is_unicode(value)}
-    found = (fidelity.problems(key, value, written=value) for key, value in late.items())
+    found = (value_changes.problems(key, value, written=value) for key, value in late.items())
     refuse(UndeliverableValueError, chain.from_iterable(found))

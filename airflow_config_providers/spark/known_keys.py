@@ -11,7 +11,7 @@ from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
-from airflow_config_providers.spark import arguments
+from airflow_config_providers.spark import named_arguments
 from airflow_config_providers.spark.catalogue import READ_ONLY
 from airflow_config_providers.spark.catalogue_file import all_names
 
@@ -116,7 +116,7 @@ def _names() -> frozenset[str]:
         all_names(),
         older_names().keys(),
         older_names().values(),
-        arguments.SUBMIT.keys.values(),
+        named_arguments.SUBMIT.keys.values(),
         READ_ONLY,
         _OF_PLATFORMS,
     )

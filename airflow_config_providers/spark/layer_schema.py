@@ -9,8 +9,8 @@ from typing import Any, Final
 from airflow_config_providers.core.java_text import SIZES, TIMES
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS, LONGEST_KEY
 from airflow_config_providers.spark.catalogue_file import catalogued, rows
+from airflow_config_providers.spark.driver_providers import FILE_KEY, PREFIX
 from airflow_config_providers.spark.key_notes import KeyNotes, key_notes
-from airflow_config_providers.spark.specification import FILE_KEY, PREFIX
 
 Schema = dict[str, Any]
 

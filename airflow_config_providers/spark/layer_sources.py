@@ -12,7 +12,7 @@ from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
-from airflow_config_providers.spark.specification import is_specification
+from airflow_config_providers.spark.driver_providers import is_driver_definition
 
 _SERVICE_LINK: Final = re.compile(r"(tcp|udp|sctp)://(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}", re.ASCII)
 """The values that Kubernetes sets for ``<SERVICE>_PORT`` and ``<SERVICE>_PORT_<number>_TCP``."""
@@ -81,7 +81,7 @@ def environment_layer(
 
 def _is_of_deployment(key: str) -> bool:
     """Return whether ``key`` defines providers, for the worker or for a driver."""
-    return is_reserved(key) or is_specification(key)
+    return is_reserved(key) or is_driver_definition(key)
 
 
 def _is_service_link(key: str, text: str, definition: ConfigDef) -> bool:

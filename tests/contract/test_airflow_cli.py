@@ -16,9 +16,9 @@ from rich_argparse import RawTextRichHelpFormatter
 from airflow_config_providers.job.authored_job import STORED
 from airflow_config_providers.job.deployed_task import deployed_job
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.spark import arguments
+from airflow_config_providers.spark import named_arguments
 
-VALUES = {name: f"value-of-{name}" for name in arguments.SUBMIT.keys}
+VALUES = {name: f"value-of-{name}" for name in named_arguments.SUBMIT.keys}
 
 
 def stored(dag: DAG):
@@ -33,7 +33,7 @@ def test_named_arguments_are_stored_with_the_dag():
     task = stored(dag).get_task("t")
 
     (_, named) = deployed_job(task, "t", print).layers
-    assert named.configs == {arguments.SUBMIT.keys[name]: value for name, value in VALUES.items()}
+    assert named.configs == {named_arguments.SUBMIT.keys[name]: value for name, value in VALUES.items()}
 
 
 def test_a_conf_that_airflow_cuts_is_stored_whole():

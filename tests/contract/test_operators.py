@@ -17,7 +17,7 @@ from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.operator_specs import SUPPORTED
 from airflow_config_providers.operators.configure import configured
-from airflow_config_providers.spark import arguments
+from airflow_config_providers.spark import named_arguments
 
 GIVEN = {
     "LivyOperator": {"file": "job.py"},
@@ -167,17 +167,19 @@ def test_the_sql_operator_and_its_hook_keep_its_arguments_where_we_look(monkeypa
 
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_SQL_DEFAULT", json.dumps({"conn_type": "spark_sql", "host": "local[1]"}))
     with DAG("d", schedule=None):
-        task = SparkSqlOperator(task_id="t", sql="select 1", **{name: f"the-{name}" for name in arguments.SQL.keys})
+        task = SparkSqlOperator(
+            task_id="t", sql="select 1", **{name: f"the-{name}" for name in named_arguments.SQL.keys}
+        )
         default = SparkSqlOperator(task_id="u", sql="select 1")
     fields, hook = JobFields.of_operator(task, spec(SparkSqlOperator)), task._get_hook()
 
     assert {name: fields.argument(name) for name in fields.named} == {
-        name: getattr(hook, f"_{name}") for name in arguments.SQL.keys
+        name: getattr(hook, f"_{name}") for name in named_arguments.SQL.keys
     }
-    assert {name: getattr(hook, f"_{name}") for name in arguments.SQL.keys} == {
-        name: f"the-{name}" for name in arguments.SQL.keys
+    assert {name: getattr(hook, f"_{name}") for name in named_arguments.SQL.keys} == {
+        name: f"the-{name}" for name in named_arguments.SQL.keys
     }
-    assert default._name == arguments.SQL.default_name
+    assert default._name == named_arguments.SQL.default_name
 
 
 def test_the_jdbc_operator_keeps_its_arguments_where_we_look():
@@ -189,7 +191,7 @@ def test_the_jdbc_operator_keeps_its_arguments_where_we_look():
 
     kept = JobFields.of_operator(task, spec(SparkJDBCOperator)).named_fields
     assert [name for name in kept if not hasattr(task, name) or f"self.{name}" not in hook] == []
-    assert task._spark_app_name == arguments.JDBC.default_name
+    assert task._spark_app_name == named_arguments.JDBC.default_name
 
 
 def test_the_function_of_pyspark_is_called_where_we_call_it():

@@ -16,7 +16,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 
 from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.operator_specs import spec_of
-from airflow_config_providers.spark import arguments
+from airflow_config_providers.spark import named_arguments
 from airflow_config_providers.spark.applications import jdbc
 from tests.operators.stock import NOT_DURABLE
 
@@ -25,7 +25,9 @@ from tests.operators.stock import NOT_DURABLE
 def stock(monkeypatch):
     """A stock operator with every named argument that we turn into configuration."""
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
-    given = {name: 7 if name.endswith(("cores", "executors")) else f"the-{name}" for name in arguments.SUBMIT.keys}
+    given = {
+        name: 7 if name.endswith(("cores", "executors")) else f"the-{name}" for name in named_arguments.SUBMIT.keys
+    }
     return SparkSubmitOperator(task_id="t", conf={"spark.x": "1"}, **given), given
 
 
@@ -41,34 +43,37 @@ def test_the_hook_keeps_each_named_argument_where_we_empty_it(stock):
     operator, given = stock
     hook = operator._get_hook()
 
-    assert {name: getattr(hook, f"_{name}") for name in arguments.SUBMIT.keys} == given
+    assert {name: getattr(hook, f"_{name}") for name in named_arguments.SUBMIT.keys} == given
 
 
 def test_the_hook_mixes_three_of_them_with_its_connection(stock):
     operator, given = stock
     connection = operator._get_hook()._connection
 
-    assert {name: connection[part] for name, part in arguments.FROM_CONNECTION.items()} == {
-        name: given[name] for name in arguments.FROM_CONNECTION
+    assert {name: connection[part] for name, part in named_arguments.FROM_CONNECTION.items()} == {
+        name: given[name] for name in named_arguments.FROM_CONNECTION
     }
 
 
 def test_an_emptied_hook_leaves_the_named_arguments_out_of_the_command(stock):
     operator, _ = stock
     hook = operator._get_hook()
-    for name in arguments.SUBMIT.keys:
+    for name in named_arguments.SUBMIT.keys:
         setattr(hook, f"_{name}", None)
-    for part in arguments.FROM_CONNECTION.values():
+    for part in named_arguments.FROM_CONNECTION.values():
         hook._connection[part] = None
 
     assert hook._build_spark_common_args() == ["--master", "local[1]", "--conf", "spark.x=1"]
 
 
 def test_the_name_of_a_job_without_a_name_is_the_one_we_know():
-    assert inspect.signature(SparkSubmitOperator.__init__).parameters["name"].default == arguments.SUBMIT.default_name
+    assert (
+        inspect.signature(SparkSubmitOperator.__init__).parameters["name"].default
+        == named_arguments.SUBMIT.default_name
+    )
 
 
-@pytest.mark.parametrize("name", arguments.IN_COMMAND)
+@pytest.mark.parametrize("name", named_arguments.IN_COMMAND)
 def test_exposed_fields_are_fields_of_the_operator(name):
     assert name in SparkSubmitOperator.template_fields
 
@@ -83,7 +88,7 @@ def test_the_hook_keeps_exposed_fields_where_we_put_their_values(name, stock):
 
 
 def test_every_template_field_is_one_that_we_have_thought_of():
-    thought_of = {*arguments.SUBMIT.keys, *arguments.IN_COMMAND, "conf", "env_vars", "properties_file"}
+    thought_of = {*named_arguments.SUBMIT.keys, *named_arguments.IN_COMMAND, "conf", "env_vars", "properties_file"}
 
     assert set(SparkSubmitOperator.template_fields) <= thought_of
 

@@ -17,7 +17,7 @@ from airflow.sdk.io import has_fs
 
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
-from airflow_config_providers.spark.audit.leaks.files import FileListing
+from airflow_config_providers.spark.audit.leaks.file_listing import FileListing
 from airflow_config_providers.spark.audit.leaks.object_clients import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, mounted
 from tests.providers.airflow_process import ScriptedBackend

@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from airflow_config_providers.spark.bundle import write_bundle
-from airflow_config_providers.spark.specification import carried
+from airflow_config_providers.spark.driver_providers import to_spark_keys
 from tests.limits import LONGEST
 from tests.servers.spark_cluster import SparkCluster, SparkEnvironment, Watcher, read_url, spark_cluster
 
@@ -175,7 +175,7 @@ def observe(site: Site, vault: Any, folder: Path, mode: str) -> Observed:
         "spark.t.url": f"jdbc:x://${{vault:{creds}:username}}:${{vault:{creds}:password}}@db",
         "spark.t.nasty": f"${{dir:{sealed}:nasty}}",
         "spark.t.open": "open-text",
-        **carried(definitions),
+        **to_spark_keys(definitions),
     }
     expected = {"spark.t.password": f"{CANARY}-kv", "spark.t.nasty": NASTY, "spark.t.open": "open-text"}
     out = folder / "found.json"
@@ -290,7 +290,7 @@ def test_attack_28_a_killed_driver_leaves_no_value_in_any_file_and_no_login(
         "config.providers.vault.param.jwt_token_path": str(tmp_path / "jwt"),
     }
     reference = f"${{vault:{vault.kv2}/apps/db:password}}"
-    conf = {"spark.t.password": reference, "spark.hadoop.t.password": reference, **carried(definitions)}
+    conf = {"spark.t.password": reference, "spark.hadoop.t.password": reference, **to_spark_keys(definitions)}
     out = tmp_path / "found.json"
 
     with started(site, "cluster", conf, str(out)) as (process, _, output):
@@ -329,7 +329,7 @@ def test_attack_19_a_job_that_fails_with_a_value_shows_the_reference(site: Site,
     reference = f"${{vault:{vault.kv2}/apps/db:password}}"
     out = tmp_path / "found.json"
 
-    with started(site, "client", {"spark.t.password": reference, **carried(definitions)}, str(out), "fail") as (
+    with started(site, "client", {"spark.t.password": reference, **to_spark_keys(definitions)}, str(out), "fail") as (
         process,
         _,
         output,

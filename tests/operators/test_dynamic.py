@@ -23,12 +23,12 @@ from airflow_config_providers.exceptions import (
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.configuration import JobConfiguration
 from airflow_config_providers.job.job_layers import JobLayers
-from airflow_config_providers.job.options import JobOptions
+from airflow_config_providers.job.job_options import JobOptions
 from airflow_config_providers.job.resolver import Driver
 from airflow_config_providers.job.steered_layers import refresh_mark
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY, spark_definition
-from airflow_config_providers.spark.specification import FILE_KEY
+from airflow_config_providers.spark.driver_providers import FILE_KEY
 from tests.dynamic.written import put
 from tests.limits import eventually
 from tests.operators.conftest import Supervisor

@@ -10,7 +10,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, R
 from airflow_config_providers.dynamic import ConfigAdmin
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.spark.specification import FILE_KEY
+from airflow_config_providers.spark.driver_providers import FILE_KEY
 from tests.operators.conftest import structlog_to
 
 SETTING = "AIRFLOW__CONFIG_PROVIDERS__UNKNOWN_KEYS"

@@ -544,7 +544,7 @@ def wrapped(vault, define):
 def test_attack_32_the_driver_gets_a_secret_id_that_works_once(dag, run_task, wrapped, spark_submit):
     from airflow_config_providers.exceptions import AccessDeniedError
     from airflow_config_providers.providers.vault.provider import VaultConfigProvider
-    from airflow_config_providers.spark import specification
+    from airflow_config_providers.spark import driver_providers
 
     vault, _ = wrapped
     vault.put("apps/db", {"password": CANARY})
@@ -552,8 +552,8 @@ def test_attack_32_the_driver_gets_a_secret_id_that_works_once(dag, run_task, wr
     run = run_task(job(dag, {"spark.app.password": f"${{vault:{vault.kv2}/apps/db:password}}"}))
 
     assert run.state == "success", run.error
-    told = specification.taken(spark_submit.spark_conf)
-    specification.require_open(told)
+    told = driver_providers.from_spark_keys(spark_submit.spark_conf)
+    driver_providers.require_without_secrets(told)
     params = {key.rpartition("param.")[2]: text for key, text in told.items() if ".param." in key}
     assert params.keys() == {"url", "auth_type", "role_id", "wrapped_secret_id"}
     assert params["wrapped_secret_id"] not in json.dumps(spark_submit.only.arguments)

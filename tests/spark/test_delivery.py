@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from airflow_config_providers.core import properties
 from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark.delivery import plan
-from airflow_config_providers.spark.fidelity import survives_command, survives_file
 from airflow_config_providers.spark.processes.child_process import size
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, PATTERN_KEYS, redacting
+from airflow_config_providers.spark.value_changes import survives_command, survives_file
 
 CANARY = "canary-7f3a"
 KEY = "spark.redaction.regex"

@@ -13,8 +13,8 @@ from airflow_config_providers.core.keys import is_reserved, key_problem
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark import layer_files
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.driver_providers import is_driver_definition
 from airflow_config_providers.spark.layer_schema import layer_schema
-from airflow_config_providers.spark.specification import is_specification
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ OF_DEPLOYMENT = {
 @pytest.mark.parametrize("text", OF_DEPLOYMENT.values(), ids=OF_DEPLOYMENT.keys())
 def test_definitions_of_providers_are_refused_however_they_are_nested(validator: Draft7Validator, text: str) -> None:
     (written,) = layer_files.parse(text, name="x", path="x.yaml")
-    assert is_reserved(written.key) or is_specification(written.key)
+    assert is_reserved(written.key) or is_driver_definition(written.key)
 
     assert not validator.is_valid(yaml.safe_load(text))
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from airflow_config_providers.core.reversal.copies import (
+from airflow_config_providers.core.reversal.parts import Match, Parts, Source
+from airflow_config_providers.core.reversal.plain_copies import (
     ESCAPE,
     ESCAPED,
     MARKS,
@@ -21,7 +22,6 @@ from airflow_config_providers.core.reversal.copies import (
     uncoloured,
     unescaped,
 )
-from airflow_config_providers.core.reversal.parts import Match, Parts, Source
 from airflow_config_providers.core.reversal.whole_patterns import WholePatterns
 from airflow_config_providers.core.reversal.windows import NEAR, WINDOW, Find, Hits, Range, Windows, beginnings
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.core.text import one_line
-from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.decompression import require_proportion
-from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.file_blocks import BLOCK
+from airflow_config_providers.spark.audit.leaks.file_listing import Split
 from airflow_config_providers.spark.audit.leaks.leak import FoundLeak, FoundSoFar, until_broken
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, without_values
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile, SomeRows

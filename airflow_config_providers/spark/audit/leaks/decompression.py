@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from airflow_config_providers.spark.audit.leaks.content import BLOCK
+from airflow_config_providers.spark.audit.leaks.file_blocks import BLOCK
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 
 _STEP: Final = 512

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.spark.audit.leaks.file_format import CompressedMembers, is_encoded, is_tar
-from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.file_listing import Split
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 

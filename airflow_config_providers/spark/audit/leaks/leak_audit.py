@@ -17,7 +17,14 @@ from weakref import ref
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
-from airflow_config_providers.spark.audit.leaks.files import (
+from airflow_config_providers.spark.audit.leaks.database_search import (
+    SearchedRows,
+    TextDatabase,
+    TextTable,
+    search_rows,
+    search_tables,
+)
+from airflow_config_providers.spark.audit.leaks.file_listing import (
     FileListing,
     FoundFile,
     GroupRow,
@@ -44,13 +51,6 @@ from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_search import Search, search_all
-from airflow_config_providers.spark.audit.leaks.tables import (
-    SearchedRows,
-    TextDatabase,
-    TextTable,
-    search_rows,
-    search_tables,
-)
 from airflow_config_providers.spark.audit.session import Tick, audit_session, job_failed, telling_failures
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import Final
 
 from airflow_config_providers.core.wording import how_many
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline
-from airflow_config_providers.spark.audit.leaks.files import FileListing, FoundFile
+from airflow_config_providers.spark.audit.leaks.database_search import SearchedRows
+from airflow_config_providers.spark.audit.leaks.file_listing import FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.leak import Leak, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, referring
 from airflow_config_providers.spark.audit.leaks.object_store import real
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder, Sought
-from airflow_config_providers.spark.audit.leaks.tables import SearchedRows
 
 _OTHER_VALUE: Final = "The baseline has the id of {}, but accepts another value there."
 _INCOMPARABLE: Final = (

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 from airflow_config_providers.core.text import octets
-from airflow_config_providers.spark.audit.leaks.content import BLOCK
-from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.file_blocks import BLOCK
+from airflow_config_providers.spark.audit.leaks.file_listing import Split
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason
 from airflow_config_providers.spark.audit.leaks.text_cells import has_text, most_text
 

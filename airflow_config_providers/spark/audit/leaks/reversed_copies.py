@@ -14,8 +14,8 @@ from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.core.reversal.stream import reverse_chunks
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
-from airflow_config_providers.spark.audit.leaks.content import BLOCK, COMPRESSED_BLOCK, blocks, joined, opened
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
+from airflow_config_providers.spark.audit.leaks.file_blocks import BLOCK, COMPRESSED_BLOCK, blocks, joined, opened
 from airflow_config_providers.spark.audit.leaks.file_format import (
     LONGEST_MAGIC,
     compression_of,
@@ -23,7 +23,7 @@ from airflow_config_providers.spark.audit.leaks.file_format import (
     is_encoded,
     is_tar,
 )
-from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile, Split
 from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.object_store import is_stored, real, split_root
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason

@@ -18,9 +18,9 @@ from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, telling_forms
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason
-from airflow_config_providers.spark.audit.leaks.content import ends_hash, opened
+from airflow_config_providers.spark.audit.leaks.file_blocks import ends_hash, opened
 from airflow_config_providers.spark.audit.leaks.file_format import known_formats
-from airflow_config_providers.spark.audit.leaks.files import FoundFile
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import Fingerprint, FingerprintKey
 from airflow_config_providers.spark.audit.leaks.fingerprint_file import (
     DamagedFingerprintsError,

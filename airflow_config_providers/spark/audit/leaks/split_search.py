@@ -17,7 +17,8 @@ from typing import Final
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.leaks.column_search import search_columns
-from airflow_config_providers.spark.audit.leaks.content import (
+from airflow_config_providers.spark.audit.leaks.decompression import decompressed
+from airflow_config_providers.spark.audit.leaks.file_blocks import (
     BLOCK,
     COMPRESSED_BLOCK,
     blocks,
@@ -26,7 +27,6 @@ from airflow_config_providers.spark.audit.leaks.content import (
     joined,
     opened,
 )
-from airflow_config_providers.spark.audit.leaks.decompression import decompressed
 from airflow_config_providers.spark.audit.leaks.file_format import (
     CONTEXT,
     HEADER,
@@ -37,7 +37,7 @@ from airflow_config_providers.spark.audit.leaks.file_format import (
     is_parquet,
     is_tar,
 )
-from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.file_listing import Split
 from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak, FoundSoFar, until_broken
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, LoadedFile, OpenFile, OpenFolder
 from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile

@@ -15,8 +15,8 @@ from airflow_config_providers.core.wording import how_many
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.html_plots import Bar, Plot, ranking, weekly
-from airflow_config_providers.spark.audit.records import findings
-from airflow_config_providers.spark.audit.records.findings import BEFORE_FAILURE, DOCUMENTS
+from airflow_config_providers.spark.audit.records import history_findings
+from airflow_config_providers.spark.audit.records.history_findings import BEFORE_FAILURE, DOCUMENTS
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import OUTCOMES, TASK, runs_of, values_of, week
 
@@ -117,17 +117,17 @@ class PastRuns:
     @cached_property
     def changes(self) -> DataFrame:
         """Return the keys that changed from one run of a task instance to the next."""
-        return self._kept(findings.changes_of(self.values))
+        return self._kept(history_findings.changes_of(self.values))
 
     @cached_property
     def current(self) -> DataFrame:
         """Return what each task has now."""
-        return self._kept(findings.now(self.values))
+        return self._kept(history_findings.now(self.values))
 
     @cached_property
     def overriding(self) -> DataFrame:
         """Return the tasks that have another value than a default."""
-        return self._kept(findings.overriding_defaults(self.values))
+        return self._kept(history_findings.overriding_defaults(self.values))
 
     def _kept(self, rows: DataFrame) -> DataFrame:
         (kept,) = self.until_end.enter_context(persisted(rows))
@@ -151,19 +151,19 @@ def _place(finding: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _between_environments(history: PastRuns) -> DataFrame | None:
-    return None if history.there is None else findings.between_environments(history.current, history.there)
+    return None if history.there is None else history_findings.between_environments(history.current, history.there)
 
 
 _FINDERS: Final[Mapping[str, Callable[[PastRuns], DataFrame | None]]] = {
-    "always-loses": lambda rows: findings.always_loses(rows.values),
-    BEFORE_FAILURE: lambda rows: findings.before_failure(rows.runs, rows.changes),
-    "between-dags": lambda rows: findings.between_dags(rows.current, rows.overriding),
+    "always-loses": lambda rows: history_findings.always_loses(rows.values),
+    BEFORE_FAILURE: lambda rows: history_findings.before_failure(rows.runs, rows.changes),
+    "between-dags": lambda rows: history_findings.between_dags(rows.current, rows.overriding),
     "between-environments": _between_environments,
-    "between-runs": lambda rows: findings.between_runs(rows.changes),
-    "default-not-taken": lambda rows: findings.not_taken(rows.values),
-    "only-in-failed": lambda rows: findings.only_in_failed(rows.values),
-    "overrides-default": lambda rows: findings.overrides_default(rows.overriding),
-    "unused": lambda rows: findings.unused(rows.runs, rows.values, rows.documents),
+    "between-runs": lambda rows: history_findings.between_runs(rows.changes),
+    "default-not-taken": lambda rows: history_findings.not_taken(rows.values),
+    "only-in-failed": lambda rows: history_findings.only_in_failed(rows.values),
+    "overrides-default": lambda rows: history_findings.overrides_default(rows.overriding),
+    "unused": lambda rows: history_findings.unused(rows.runs, rows.values, rows.documents),
 }
 
 KINDS: Final = tuple(_FINDERS)
@@ -180,7 +180,7 @@ def history_of(
     :param records: the records of this environment, as ``PastRecords`` has them
     :param against: the records of another environment; without them, environments are not compared
     """
-    there = None if against is None else findings.now(values_of(runs_of(against, None)))
+    there = None if against is None else history_findings.now(values_of(runs_of(against, None)))
     outcomes = None if known.outcomes is None else session.createDataFrame(known.outcomes, OUTCOMES)
     documents = session.createDataFrame(known.documents, DOCUMENTS)
     with persisted(runs_of(records, outcomes)) as (runs,), ExitStack() as until_end:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FileListing, splits_of
+from airflow_config_providers.spark.audit.leaks.file_listing import FileListing, splits_of
 from airflow_config_providers.spark.audit.leaks.leak import SplitLeaks
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder
 from benchmarks.innocent import values

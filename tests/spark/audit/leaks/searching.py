@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from airflow_config_providers.spark.audit.leaks.content import BLOCK
-from airflow_config_providers.spark.audit.leaks.files import Split
+from airflow_config_providers.spark.audit.leaks.file_blocks import BLOCK
+from airflow_config_providers.spark.audit.leaks.file_listing import Split
 from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.leaks.split_search import Search

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from airflow_config_providers.spark.audit.leaks.content import BLOCK
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed, most_content
+from airflow_config_providers.spark.audit.leaks.file_blocks import BLOCK
 from airflow_config_providers.spark.audit.leaks.file_format import compression_of
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError
 from tests.spark.audit.leaks.compressing import COMPRESSED

@@ -13,7 +13,7 @@ import pytest
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.leaks.file_format import CompressedMembers, doubt
-from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, splits_of
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.split_search import search_all

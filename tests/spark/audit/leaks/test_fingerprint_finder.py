@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FoundFile, splits_of
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.fingerprint import Fingerprint, FingerprintKey
 from airflow_config_providers.spark.audit.leaks.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret

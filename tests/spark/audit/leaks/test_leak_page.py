@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FoundFile
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.leak import Found, Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FileListing
+from airflow_config_providers.spark.audit.leaks.file_listing import FileListing
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder
 from airflow_config_providers.spark.audit.leaks.leak_report import RevealingPaths
 

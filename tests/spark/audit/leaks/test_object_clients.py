@@ -17,7 +17,7 @@ pytest.importorskip("moto.server", reason="install the extra moto")
 from botocore.config import Config
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FileListing, FoundFile, splits_of
+from airflow_config_providers.spark.audit.leaks.file_listing import FileListing, FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.object_clients import S3Objects

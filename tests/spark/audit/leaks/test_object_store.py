@@ -15,8 +15,8 @@ pytest.importorskip("fsspec")
 from fsspec import AbstractFileSystem, filesystem
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.content import blocks, opened
-from airflow_config_providers.spark.audit.leaks.files import SPLIT, FileListing, FoundFile, splits_of
+from airflow_config_providers.spark.audit.leaks.file_blocks import blocks, opened
+from airflow_config_providers.spark.audit.leaks.file_listing import SPLIT, FileListing, FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret

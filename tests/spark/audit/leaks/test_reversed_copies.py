@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FileListing, FoundFile
+from airflow_config_providers.spark.audit.leaks.file_listing import FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.leaks.sought import Sought

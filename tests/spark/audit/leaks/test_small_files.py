@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile, Split
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret

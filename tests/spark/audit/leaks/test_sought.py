@@ -13,7 +13,7 @@ import base64
 import pytest
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile, Split
 from airflow_config_providers.spark.audit.leaks.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leaks.leak_finder import CURRENT, EARLIER, UNKNOWN, KnownSecret
 from airflow_config_providers.spark.audit.leaks.reversed_copies import replaced, write_copies

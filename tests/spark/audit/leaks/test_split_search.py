@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.content import BLOCK, hash_of_ends
-from airflow_config_providers.spark.audit.leaks.files import FoundFile, Split, splits_of
+from airflow_config_providers.spark.audit.leaks.file_blocks import BLOCK, hash_of_ends
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leaks.leak import MOST_LEAKS
 from airflow_config_providers.spark.audit.leaks.leak_finder import (
     CURRENT,

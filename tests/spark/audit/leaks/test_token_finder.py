@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.files import FoundFile, splits_of
+from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile, splits_of
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.leaks.token_finder import FORMATS, TokenFinder

@@ -11,9 +11,9 @@ from jinja2 import DictLoader, pass_context
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob
-from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.job_layers import JobLayers, deployed_layers
 from airflow_config_providers.job.mapped_task import AuthorsChoices
+from airflow_config_providers.job.template_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.spark.audit.batches import packed
-from airflow_config_providers.spark.audit.leaks.content import opened
+from airflow_config_providers.spark.audit.leaks.file_blocks import opened
 from airflow_config_providers.spark.audit.leaks.file_format import LONGEST_MAGIC, compression_of, is_parquet
 from airflow_config_providers.spark.audit.leaks.object_store import is_stored, real, store_of
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_file

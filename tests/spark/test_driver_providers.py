@@ -5,9 +5,9 @@ import time
 import pytest
 
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.spark import specification
+from airflow_config_providers.spark import driver_providers
 
-CANARY = "canary-specification"
+CANARY = "canary-driver-providers"
 
 OPEN = {
     "config.providers": "vault,files",
@@ -22,21 +22,23 @@ OPEN = {
 
 
 def test_what_is_carried_is_taken_again() -> None:
-    carried = specification.carried(OPEN)
+    carried = driver_providers.to_spark_keys(OPEN)
 
-    assert all(key.startswith("spark.config.providers") and specification.is_specification(key) for key in carried)
-    assert specification.taken({**carried, "spark.app.name": "x", specification.FILE_KEY: "/x"}) == OPEN
+    assert all(
+        key.startswith("spark.config.providers") and driver_providers.is_driver_definition(key) for key in carried
+    )
+    assert driver_providers.from_spark_keys({**carried, "spark.app.name": "x", driver_providers.FILE_KEY: "/x"}) == OPEN
 
 
 @pytest.mark.parametrize(
     "key", ["spark.config.provider", "config.providers", "spark.config.providersx", "spark.app.name"]
 )
-def test_other_keys_are_no_specification(key: str) -> None:
-    assert not specification.is_specification(key)
+def test_other_keys_define_no_provider_of_a_driver(key: str) -> None:
+    assert not driver_providers.is_driver_definition(key)
 
 
-def test_a_specification_without_secrets_may_be_read_by_everybody() -> None:
-    specification.require_open(OPEN)
+def test_definitions_without_secrets_may_be_read_by_everybody() -> None:
+    driver_providers.require_without_secrets(OPEN)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +54,9 @@ def test_a_specification_without_secrets_may_be_read_by_everybody() -> None:
         "api_key",
     ],
 )
-def test_attack_32_a_secret_in_a_specification_is_refused(name: str) -> None:
+def test_attack_32_a_secret_in_a_definition_is_refused(name: str) -> None:
     with pytest.raises(ProviderDefinitionError, match=f"vault.param.{name} would be a secret") as error:
-        specification.require_open({**OPEN, f"config.providers.vault.param.{name}": CANARY})
+        driver_providers.require_without_secrets({**OPEN, f"config.providers.vault.param.{name}": CANARY})
 
     assert CANARY not in str(error.value)
 
@@ -62,7 +64,7 @@ def test_attack_32_a_secret_in_a_specification_is_refused(name: str) -> None:
 @pytest.mark.parametrize("url", [f"https://u:{CANARY}@proxy", f"https://proxy?token={CANARY}"])
 def test_attack_32_a_secret_in_an_address_is_refused(url: str) -> None:
     with pytest.raises(ProviderDefinitionError) as error:
-        specification.require_open({**OPEN, "config.providers.vault.param.proxies": url})
+        driver_providers.require_without_secrets({**OPEN, "config.providers.vault.param.proxies": url})
 
     assert CANARY not in str(error.value)
 
@@ -71,25 +73,25 @@ def test_attack_32_a_secret_in_an_address_is_refused(url: str) -> None:
     "name", ["token_path", "secret_id_path", "password_path", "jwt_token_path", "wrapped_secret_id"]
 )
 def test_a_file_on_the_cluster_and_what_works_once_are_taken(name: str) -> None:
-    specification.require_open({**OPEN, f"config.providers.vault.param.{name}": "x"})
+    driver_providers.require_without_secrets({**OPEN, f"config.providers.vault.param.{name}": "x"})
 
 
 @pytest.mark.parametrize("name", ["airflow_variable", "airflow_connection", "secrets_backend"])
 def test_what_needs_airflow_is_refused(name: str) -> None:
     with pytest.raises(ProviderDefinitionError, match="a driver has no Airflow"):
-        specification.require_open({"config.providers": "a", "config.providers.a.class": name})
+        driver_providers.require_without_secrets({"config.providers": "a", "config.providers.a.class": name})
 
 
 def test_a_connection_of_airflow_is_refused() -> None:
     with pytest.raises(ProviderDefinitionError, match="a driver has no Airflow"):
-        specification.require_open({**OPEN, "config.providers.vault.param.conn_id": "vault_default"})
+        driver_providers.require_without_secrets({**OPEN, "config.providers.vault.param.conn_id": "vault_default"})
 
 
 def test_all_that_is_wrong_is_said() -> None:
     wrong = {f"config.providers.vault.param.{name}": CANARY for name in ("token", "password", "conn_id")}
 
     with pytest.raises(ProviderDefinitionError) as error:
-        specification.require_open({**OPEN, **wrong})
+        driver_providers.require_without_secrets({**OPEN, **wrong})
 
     assert len(error.value.problems) == 3
 
@@ -112,7 +114,7 @@ OPTIONS = "spark.driver.extraJavaOptions"
     ],
 )
 def test_a_string_that_names_no_option_by_a_substitution_is_not_refused(key: str, text: str) -> None:
-    assert not specification.refusal(key, text)
+    assert not driver_providers.refusal(key, text)
 
 
 @pytest.mark.parametrize(
@@ -122,18 +124,18 @@ def test_a_string_that_names_no_option_by_a_substitution_is_not_refused(key: str
     "text", ["-D${spark.app.x}=1", "-Xss4m\t-D$(X)", "${spark.app.none}$(NONE)-D${spark.app.x}=1", "-Dspark.c'${x}'=1"]
 )
 def test_an_option_of_the_driver_that_is_named_by_a_substitution_is_refused(key: str, text: str) -> None:
-    assert "Write the name out." in specification.refusal(key, text)
+    assert "Write the name out." in driver_providers.refusal(key, text)
 
 
 def test_an_option_that_another_key_can_take_in_is_refused() -> None:
-    assert specification.refusal("spark.app.options", "-D${spark.app.x}=1")
+    assert driver_providers.refusal("spark.app.options", "-D${spark.app.x}=1")
 
 
 @pytest.mark.parametrize("part", ["-D", "${a}", " -D", "$(a)-D", "-D${"])
 def test_the_time_to_look_for_options_grows_with_the_length_of_a_string(part: str) -> None:
     def seconds(count: int) -> float:
         begin = time.process_time()
-        specification.refusal("spark.app.x", part * count + "-D")
+        driver_providers.refusal("spark.app.x", part * count + "-D")
         return time.process_time() - begin
 
     assert min(seconds(32_000) for _ in range(3)) < 32 * max(seconds(4_000) for _ in range(3))

@@ -19,11 +19,11 @@ import pytest
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.exceptions import UndeliverableValueError
-from airflow_config_providers.spark import fidelity
+from airflow_config_providers.spark import value_changes
 from airflow_config_providers.spark.delivery import plan
+from airflow_config_providers.spark.driver_providers import to_spark_keys
 from airflow_config_providers.spark.private_file import private_file
 from airflow_config_providers.spark.redaction import PATTERN_KEYS
-from airflow_config_providers.spark.specification import carried
 from tests.servers.spark_cluster import SparkEnvironment
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -216,12 +216,12 @@ def test_attack_12_ten_thousand_secrets_arrive_as_they_are_or_are_refused(
     refused = {
         key: found
         for key, value in secrets.values.items()
-        if (found := list(fidelity.problems(key, value, written=REFERENCE)))
+        if (found := list(value_changes.problems(key, value, written=REFERENCE)))
     }
     sent = {key: value for key, value in secrets.values.items() if key not in refused}
     chance = random.Random(SEED)
     texts = (some_text(chance) for _ in range(10 * ON_THE_COMMAND))
-    plain = [text for text in texts if fidelity.survives_command("spark.t.open.9999", text)][:ON_THE_COMMAND]
+    plain = [text for text in texts if value_changes.survives_command("spark.t.open.9999", text)][:ON_THE_COMMAND]
     opens = {f"spark.t.open.{n}": text for n, text in enumerate(plain)}
 
     delivery = plan({**CONF, **sent, **opens}, sensitive=sent, written=written)
@@ -248,7 +248,7 @@ def test_attack_12_ten_thousand_secrets_are_resolved_in_the_driver_as_they_are_o
     sent = {
         key: value
         for key, value in secrets.values.items()
-        if not list(fidelity.problems_in_process(key, value, written=REFERENCE))
+        if not list(value_changes.problems_in_process(key, value, written=REFERENCE))
     }
     sealed = tmp_path / "secrets.properties"
     sealed.write_text(dump(sent), encoding="ascii")
@@ -260,7 +260,7 @@ def test_attack_12_ten_thousand_secrets_are_resolved_in_the_driver_as_they_are_o
     }
     references = {key: f"${{sealed:{sealed}:{key}}}" for key in sent}
 
-    found = submitted(home, tmp_path, {**CONF, **carried(definitions)}, references, "driver")
+    found = submitted(home, tmp_path, {**CONF, **to_spark_keys(definitions)}, references, "driver")
 
     assert differing(found["conf"], sent) == []
     assert differing(found["sql"], {key: value for key, value in sent.items() if "hadoop" not in key}) == []
@@ -270,4 +270,4 @@ def test_attack_12_ten_thousand_secrets_are_resolved_in_the_driver_as_they_are_o
 
 @pytest.mark.parametrize("half", HALVES, ids=ascii)
 def test_attack_12_no_half_of_a_pair_reaches_a_driver(half: str) -> None:
-    assert list(fidelity.problems_in_process("spark.t.secret", half, written=REFERENCE))
+    assert list(value_changes.problems_in_process("spark.t.secret", half, written=REFERENCE))

@@ -19,7 +19,7 @@ FILE_KEY: Final = "spark.config.providers_file"
 """The key for the path of a properties file on the cluster that replaces the other keys."""
 
 WRAPPED: Final = "wrapped_secret_id"
-"""The one secret that a specification may hold, since it can be unwrapped only once and for a short time."""
+"""The one secret that these definitions may hold, since it can be unwrapped only once and for a short time."""
 
 OF_DEPLOYMENT: Final = "the providers of a driver belong to the deployment. Remove the key."
 """The reason to refuse a key that defines providers for a driver."""
@@ -44,7 +44,7 @@ _HOLDERS: Final = re.compile(r"(?:_dict|_kwargs)$")
 _PLACES: Final = re.compile(r"(?:_path|\.paths?|\.pattern)$")
 
 
-def is_specification(key: str) -> bool:
+def is_driver_definition(key: str) -> bool:
     """Return whether ``key`` of Spark's configuration defines providers for a driver."""
     own = key.removeprefix(PREFIX)
     return key == FILE_KEY or (own != key and (own == CONFIG_PROVIDERS or own.startswith(f"{CONFIG_PROVIDERS}.")))
@@ -52,7 +52,7 @@ def is_specification(key: str) -> bool:
 
 def refusal(key: str, text: str) -> str:
     """Return why only the deployment may write ``text`` under ``key``; an empty string if others may."""
-    return OF_DEPLOYMENT if is_specification(key) else refusal_of_options(key, text)
+    return OF_DEPLOYMENT if is_driver_definition(key) else refusal_of_options(key, text)
 
 
 def refusal_of_options(key: str, text: str) -> str:
@@ -74,15 +74,17 @@ def refusal_of_options(key: str, text: str) -> str:
     return ""
 
 
-def carried(definitions: Mapping[str, str]) -> dict[str, str]:
+def to_spark_keys(definitions: Mapping[str, str]) -> dict[str, str]:
     """Return ``config.providers`` and the keys below it as keys of Spark's configuration."""
     return {PREFIX + key: value for key, value in definitions.items()}
 
 
-def taken(configs: Mapping[str, str]) -> dict[str, str]:
+def from_spark_keys(configs: Mapping[str, str]) -> dict[str, str]:
     """Return ``config.providers`` and the keys below it from Spark's configuration."""
     return {
-        key.removeprefix(PREFIX): value for key, value in configs.items() if is_specification(key) and key != FILE_KEY
+        key.removeprefix(PREFIX): value
+        for key, value in configs.items()
+        if is_driver_definition(key) and key != FILE_KEY
     }
 
 
@@ -91,7 +93,7 @@ def names(definitions: Mapping[str, str]) -> set[str]:
     return {definition.name for definition in read_definitions(definitions)[0]}
 
 
-def require_open(definitions: Mapping[str, str]) -> None:
+def require_without_secrets(definitions: Mapping[str, str]) -> None:
     """
     Make sure that ``definitions`` contain no secret, and that a driver can use them.
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX
 from airflow_config_providers.core.text import is_unicode, octets, printable
-from airflow_config_providers.spark.expansion import hadoop_expands_value, spark_expands_value
+from airflow_config_providers.spark.substitutions import hadoop_expands_value, spark_expands_value
 
 _TRIMMED: Final = "".join(chr(c) for c in range(0x21) if chr(c) not in "\r\n")
 """The characters that Spark removes from both ends of a value in a properties file."""

@@ -11,7 +11,7 @@ from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import OURS
-from airflow_config_providers.job.options import JobOptions
+from airflow_config_providers.job.job_options import JobOptions
 
 _ARGUMENTS: Final = frozenset({"config_files", *JobOptions.__dataclass_fields__})
 _ATTRIBUTES: Final = frozenset({*OURS, "config_conn_id", "unresolved", "allow_exposed_arguments", "resolve_in"})

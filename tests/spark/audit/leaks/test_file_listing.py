@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.spark.audit.leaks.files import (
+from airflow_config_providers.spark.audit.leaks.file_listing import (
     MOST_FILES,
     FileListing,
     FoundFile,

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.reversal.copies import Copy, decoded, dereferenced, spaced, uncoloured, unescaped
+from airflow_config_providers.core.reversal.plain_copies import (
+    Copy,
+    decoded,
+    dereferenced,
+    spaced,
+    uncoloured,
+    unescaped,
+)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from airflow_config_providers.spark.audit.leaks.content import blocks, ends_hash, hash_of_ends
+from airflow_config_providers.spark.audit.leaks.file_blocks import blocks, ends_hash, hash_of_ends
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, LoadedFile, opened_file
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.spark.fidelity import problems, survives_command, survives_file
+from airflow_config_providers.spark.value_changes import problems, survives_command, survives_file
 
 REFERENCE = "${vault:a:b}"
 

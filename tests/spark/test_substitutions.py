@@ -5,7 +5,7 @@ import time
 import pytest
 
 from airflow_config_providers.exceptions import ExposedValueError
-from airflow_config_providers.spark.expansion import (
+from airflow_config_providers.spark.substitutions import (
     ANY_KEY,
     Substitutions,
     hadoop_expands_value,

@@ -22,7 +22,7 @@ MOST_VALUES: Final = 1_000_000
 _BEFORE_VALUES: Final = "[{,"
 """The characters after which a value, or the name of one, begins."""
 
-_NEXT: Final = re.compile(r'(?:"(?:[^"\\]++|\\.)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL)
+_NEXT: Final = re.compile(r'(?:"(?:[^"\\]++|\\.)*+"?|[^"\[{,]++)*+(?:([\[{,])|\Z)', re.DOTALL)
 """All up to the next of these characters outside of strings; it never goes back, so that a search is linear."""
 
 
@@ -77,10 +77,11 @@ def has_too_many_values(text: str | bytes) -> bool:
 
     Parsing as many takes about a second and 150 MB; counting them takes a few milliseconds for each megabyte.
     """
-    found = text if isinstance(text, str) else text.decode("latin-1")
+    found = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "replace")
     if sum(map(found.count, _BEFORE_VALUES)) <= MOST_VALUES:  # fast, but it counts what is in strings, too
         return False
-    return next(islice(_NEXT.finditer(found), MOST_VALUES + 1, None), None) is not None
+    one_too_many = next(islice(_NEXT.finditer(found), MOST_VALUES, None), None)
+    return one_too_many is not None and one_too_many.group(1) is not None
 
 
 def parse_object(text: str) -> dict[str, Any] | None:

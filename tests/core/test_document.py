@@ -199,7 +199,10 @@ MORE = f"{FULL[:-1]},1]"
     [
         pytest.param(FULL, False, id="the most"),
         pytest.param(MORE, True, id="one more"),
+        pytest.param('{"a":",","b":' + FULL[:-5] + "]}", False, id="the most, and one in a string"),
         pytest.param(MORE.encode(), True, id="bytes"),
+        pytest.param(rf'["\"",{MORE}]'.encode("utf-16"), True, id="bytes of another encoding"),
+        pytest.param(b"\xff" * 10, False, id="bytes that are no text"),
         pytest.param("{" + '"a":[],' * MOST_VALUES + '"b":1}', True, id="objects"),
         pytest.param('["' + "[{," * MOST_VALUES + '"]', False, id="in a string"),
         pytest.param('"' + r",\"" * (MOST_VALUES + 1) + '"', False, id="behind an escaped quote"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_config_providers.core.registry import ENTRY_POINT_GROUP, ProviderRegistry
 from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "providers.md"
 CLASSES = {entry.name: entry.load() for entry in entry_points(group=ENTRY_POINT_GROUP)}
@@ -23,7 +26,7 @@ def definitions(name, **params):
     return {
         "config.providers": "one",
         "config.providers.one.class": name,
-        **{prefix + param: value for param, value in {**REQUIRED[name], **params}.items()},
+        **{prefix + param: value for param, value in {**REQUIRED.get(name, {}), **params}.items()},
     }
 
 
@@ -67,6 +70,23 @@ def test_a_misspelt_parameter_of_a_class_that_checks_them_itself_is_one_problem(
     assert [problem for problem in caught.value.problems if "adress" in problem] == [
         "config.providers.one.param.adress would be ignored: vault has no such parameter, did you mean 'address'?"
     ]
+
+
+class TeamVault(VaultConfigProvider):
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        super().configure({name: value for name, value in configs.items() if name != "team"})
+
+
+def test_a_class_derived_from_vault_can_take_parameters_of_its_own():
+    registry = ProviderRegistry({"team_vault": TeamVault})
+
+    with registry.open(definitions("team_vault", url="http://127.0.0.1:1", token="t", team="a")) as providers:
+        assert isinstance(providers["one"], TeamVault)
+
+
+def test_a_class_derived_from_vault_refuses_what_it_does_not_take():
+    with pytest.raises(ProviderDefinitionError, match="'adress' is not a parameter of the Vault provider"):
+        ProviderRegistry({"team_vault": TeamVault}).open(definitions("team_vault", adress="x", team="a"))
 
 
 def test_arguments_of_a_backend_are_its_own():

@@ -49,7 +49,13 @@ class VaultConfigProvider(WaitsToClose, SecretIdProvider, PolledConfigProvider):
     :param sessions: the logins of this process
     """
 
-    params: ClassVar[Collection[str]] = PARAMS
+    params: ClassVar[Collection[str] | None] = PARAMS
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let a derived class with its own ``configure`` decide what it takes, unless it names its parameters."""
+        super().__init_subclass__(**kwargs)
+        if "configure" in vars(cls) and "params" not in vars(cls):
+            cls.params = None
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -169,7 +170,8 @@ def read_connection(backend: Any, conn_id: str) -> Any | None:
 def _decrypted(connection: Any) -> Any:
     """Have what Airflow's database encrypts decrypted here: its models do so only when a field is read."""
     for field in ("password", "extra"):
-        getattr(connection, field, None)
+        with suppress(ValueError):  # an extra that is no JSON object is a problem of those who read it
+            getattr(connection, field, None)
     return connection
 
 

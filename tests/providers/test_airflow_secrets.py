@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 import pytest
+from airflow.models.connection import Connection
 from airflow.sdk.exceptions import AirflowRuntimeError, AirflowSecretsBackendAccessDenied
 
 from airflow_config_providers.exceptions import (
@@ -246,6 +247,19 @@ def test_the_configured_backend_is_that_of_the_process(in_task, configure_backen
 
     assert made == [{"who": who}]
     assert airflow_secrets.read_connection(backend, "db").password == "pw"
+
+
+@pytest.mark.parametrize("extra", ["no JSON", "[1]"])
+def test_a_connection_whose_extra_is_no_object_still_has_its_other_fields(extra):
+    stored = Connection(conn_id="db", host="h", password=CANARY)
+    stored._extra, stored.is_extra_encrypted = extra, False
+
+    class Database:
+        def get_connection(self, conn_id):
+            return stored
+
+    found = airflow_secrets.read_connection(Database(), "db")
+    assert (found.host, found.password) == ("h", CANARY)
 
 
 def test_without_a_configured_backend_there_is_none():

@@ -16,8 +16,8 @@ class ConfigData:
 
     :param data: key -> value; a key that the provider does not have is left out
     :param ttl: milliseconds for which the values are valid, counted from the answer; None if unknown
-    :param absence: sentences that explain why there is nothing at the path, without values; empty if there is something
-        or the provider does not know
+    :param absence: sentences that explain why there is nothing at the path, or why a key is missing, without values;
+        empty if nothing is missing or the provider does not know
     :param denials: key -> sentences that explain why the provider refuses to return it, whether or not it exists; the
         key is not in ``data``, as with Kafka's providers, and a task fails as with any other refusal
     """

@@ -80,14 +80,15 @@ class UnansweredReferences:
             unlisted = getattr(self.providers, "unlisted", ())  # known if definitions were read
             return unknown_provider(variable, self.providers, unlisted=unlisted, home=self.home)
         shown, hint = printable(str(variable)), form_hint(variable)
-        if absence := result.answers.absences.get((variable.provider, variable.path)):
-            return f"{shown} has no value. {hint}{' ' if hint else ''}{absence}"
+        place = (variable.provider, variable.path)
+        meant = nearest(variable.key, result.answered(place)) or "."
+        if absence := result.answers.absences.get(place):
+            return f"{shown} has no value{meant} {hint}{' ' if hint else ''}{absence}"
         if not hint and (problem := self._form_problem(variable)):
             return f"{shown} has no value: {problem}"
-        siblings = result.answered((variable.provider, variable.path))
         return (
             f"{shown} has no value: provider '{printable(variable.provider)}' has no key "
-            f"'{printable(variable.key)}' there{nearest(variable.key, siblings) or '.'} "
+            f"'{printable(variable.key)}' there{meant} "
             f"{hint or 'Correct the reference, or add the key where the provider reads.'}"
         )
 

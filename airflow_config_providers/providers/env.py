@@ -80,7 +80,8 @@ class EnvVarConfigProvider(ConfigProvider):
         _refuse_path(path, keys)
         found = {name: value for name, value in self._found.items() if keys is None or name in keys}
         denials = {name: _denial(name) for name in keys or () if not _allows(allowed, name)}
-        return ConfigData(found, absence="" if found else _absence(), denials=denials)
+        is_complete = {*(keys or ())} <= found.keys() | denials.keys()
+        return ConfigData(found, absence="" if is_complete else _absence(), denials=denials)
 
     def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
         """

@@ -193,16 +193,23 @@ def test_a_name_that_the_pattern_does_not_allow_is_denied(name: str, way: str) -
 
 
 def test_a_name_that_is_allowed_and_not_set_is_missing() -> None:
-    with pytest.raises(UnresolvedReferenceError, match="has no key 'DB_HOST' there"):
+    with pytest.raises(UnresolvedReferenceError, match="env:DB_HOST} has no value"):
         resolve(configured("DB_.*"), x="${env:DB_HOST}", y="${env:DB_USER}")
 
 
-def test_the_error_of_a_variable_that_is_not_set_names_the_machine_without_it() -> None:
+@pytest.mark.parametrize(
+    ("others", "end"),
+    [
+        pytest.param({}, ".", id="alone"),
+        pytest.param({"y": "${env:DB_USER}"}, ", did you mean 'DB_USER'?", id="beside another"),
+    ],
+)
+def test_the_error_of_a_variable_that_is_not_set_names_the_machine_without_it(others: dict[str, str], end: str) -> None:
     with pytest.raises(UnresolvedReferenceError) as caught:
-        resolve(configured("DB_.*"), x="${env:DB_HOST}")
+        resolve(configured("DB_.*"), x="${env:DB_USR}", **others)
 
     where = f"The process that reads it, on {os.uname().nodename}, has no such environment variable. Set it there"
-    assert f"${{env:DB_HOST}} has no value. {where}" in str(caught.value)
+    assert f"${{env:DB_USR}} has no value{end} {where}" in str(caught.value)
 
 
 def test_what_is_denied_is_told_beside_what_is_missing() -> None:

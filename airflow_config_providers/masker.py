@@ -40,6 +40,9 @@ _PATH: Final = re.compile(r"[._]paths?\Z")
 _REGISTERING: Final = threading.RLock()  # not a Lock: Airflow kills a task in a signal handler
 hold_forks(_REGISTERING)
 
+_COMPILED: Final[dict[int, tuple[object, int]]] = {}
+"""The id of a masker -> what was compiled for it last, and the number of its patterns."""
+
 
 def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
     """
@@ -142,8 +145,16 @@ def _compile(masker: Any) -> None:
     They are sorted: of a secret and one that begins with it, the longer one must come first, or its end would be shown.
     Those that both maskers of a process have are then compiled only once, by ``re``.
     """
-    while (pattern := "|".join(sorted(masker.patterns, reverse=True))) != getattr(masker.replacer, "pattern", ""):
-        masker.replacer = re.compile(pattern)
+    while not _is_compiled(masker):
+        found = sorted(masker.patterns, reverse=True)
+        masker.replacer = re.compile("|".join(found))
+        _COMPILED[id(masker)] = masker.replacer, len(found)
+
+
+def _is_compiled(masker: Any) -> bool:
+    """Return whether ``masker`` has the result of the last compilation, and no other patterns since: it loses none."""
+    replacer, number = _COMPILED.get(id(masker), (None, 0))
+    return replacer is masker.replacer and number == len(masker.patterns)
 
 
 class _CollectedPatterns(set[str]):

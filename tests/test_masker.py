@@ -129,6 +129,16 @@ def test_the_end_of_a_secret_is_masked_although_former_ones_are_its_beginning() 
     assert masked(secret) == "***"
 
 
+def test_patterns_that_airflow_has_compiled_in_another_order_are_compiled_again() -> None:
+    secret, masker = token_hex(6), _secrets_masker()
+    mask_secrets([secret])
+    masker.add_mask(token_hex(6))
+
+    mask_secrets([secret])
+
+    assert masker.replacer.pattern == "|".join(sorted(masker.patterns, reverse=True))
+
+
 def test_each_line_of_a_secret_is_masked_because_programs_print_line_by_line() -> None:
     lines = [token_hex(16) for _ in range(20)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -106,14 +105,6 @@ class AlterConfigPolicy(ABC):
         :raises PolicyViolation: it is not; one sentence for each reason, without sensitive values
         """
 
-    def is_asked(self, request: RequestMetadata) -> bool:
-        """
-        Return whether the policy checks such a change; one that does not neither allows nor denies it.
-
-        :raises PolicyViolation: that cannot be said
-        """
-        return True
-
     @property
     def subject(self) -> str:
         """The names of the keys that the policy is about, in a string, so that a denial can show where they are set."""
@@ -130,6 +121,22 @@ class Enforcement(Enum):
     """The change is denied."""
     WARN = "warn"
     """The reason is only reported."""
+
+
+class ConditionalPolicy(AlterConfigPolicy):
+    """A policy that leaves some changes to others: these it neither allows nor denies."""
+
+    @abstractmethod
+    def ask(self, request: RequestMetadata) -> bool:
+        """
+        Ask the policy, unless it leaves such a change to others; return whether it was asked.
+
+        :raises PolicyViolation: as for ``validate``
+        """
+
+    def validate(self, request: RequestMetadata) -> None:
+        """Ask the policy, unless it leaves such a change to others."""
+        self.ask(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,38 +204,35 @@ class Judged:
 
 def judged(policies: Sequence[NamedPolicy], request: RequestMetadata) -> Judged:
     """Ask every policy as ``validate_all`` does, and return what all of them say."""
-    found = [(named, _denials(named, request)) for named in policies]
+    found = [(named, *_answer(named, request)) for named in policies]
     return Judged(
-        tuple(one for named, said in found if named.enforcement is Enforcement.DENY for one in said),
-        tuple(one for named, said in found if named.enforcement is Enforcement.WARN for one in said),
-        tuple(named.name for named, said in found if not said and _is_asked(named.policy, request)),
+        tuple(one for named, _, said in found if named.enforcement is Enforcement.DENY for one in said),
+        tuple(one for named, _, said in found if named.enforcement is Enforcement.WARN for one in said),
+        tuple(named.name for named, is_asked, said in found if is_asked and not said),
     )
 
 
-def _is_asked(policy: AlterConfigPolicy, request: RequestMetadata) -> bool:
-    with suppress(PolicyViolation):
-        return policy.is_asked(request)
-    return False
-
-
-def _denials(named: NamedPolicy, request: RequestMetadata) -> list[Denial]:
-    """Ask one policy, and return its denials; empty if it allows the change."""
+def _answer(named: NamedPolicy, request: RequestMetadata) -> tuple[bool, list[Denial]]:
+    """Ask one policy, and return whether it was asked, and its denials; empty if it allows the change."""
     who, what = f"Policy '{printable(named.name)}'", f"the {_NOUNS[request.at]} of {request.resource}"
     against, failed = _WORDS[named.enforcement]
     try:
-        reasons = [(one, _places(one, named.policy, request)) for one in _reasons(named.policy, request)]
+        is_asked, said = _reasons(named.policy, request)
+        reasons = [(one, _places(one, named.policy, request)) for one in said]
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's policy can raise anything, with a value in its message
         failure = f"failed with {kind_and_place(error)}"
-        return [Denial(failure, f"{who} {failed.format(what, failure)}. Correct it.")]
-    return [Denial(one, f"{who} {against.format(what)}: {one}{places}") for one, places in reasons]
+        return True, [Denial(failure, f"{who} {failed.format(what, failure)}. Correct it.")]
+    return is_asked, [Denial(one, f"{who} {against.format(what)}: {one}{places}") for one, places in reasons]
 
 
-def _reasons(policy: AlterConfigPolicy, request: RequestMetadata) -> tuple[str, ...]:
+def _reasons(policy: AlterConfigPolicy, request: RequestMetadata) -> tuple[bool, tuple[str, ...]]:
     try:
+        if isinstance(policy, ConditionalPolicy):
+            return policy.ask(request), ()
         policy.validate(request)
     except PolicyViolation as violation:
-        return violation.problems
-    return ()
+        return True, violation.problems
+    return True, ()
 
 
 def _places(reason: str, policy: AlterConfigPolicy, request: RequestMetadata) -> str:

@@ -7,6 +7,7 @@ import pytest
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
+    ConditionalPolicy,
     Enforcement,
     Moment,
     NamedPolicy,
@@ -143,15 +144,9 @@ def test_denials_and_warnings_are_told_apart():
     assert ([one.reason for one in found.denials], [one.reason for one in found.warnings]) == (["one."], ["two."])
 
 
-@pytest.mark.parametrize("cannot_say", [False, True])
-def test_a_policy_that_was_not_asked_has_not_allowed_the_change(cannot_say):
-    class OfOthers(AlterConfigPolicy):
-        def validate(self, request):
-            pass
-
-        def is_asked(self, request):
-            if cannot_say:
-                raise PolicyViolation("no.")
+def test_a_policy_that_was_not_asked_has_not_allowed_the_change():
+    class OfOthers(ConditionalPolicy):
+        def ask(self, request):
             return False
 
     assert judged([NamedPolicy("of others", OfOthers()), *named(None)], REQUEST).allowed_by == ("p1",)

@@ -12,6 +12,7 @@ from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.errors import kind_and_place
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
+    ConditionalPolicy,
     Denial,
     Moment,
     NamedPolicy,
@@ -129,7 +130,7 @@ class Match:
         )
 
 
-class MatchedPolicy(AlterConfigPolicy):
+class MatchedPolicy(ConditionalPolicy):
     """
     A policy that checks only some changes.
 
@@ -144,18 +145,16 @@ class MatchedPolicy(AlterConfigPolicy):
         """The subject of the policy."""
         return self._policy.subject
 
-    def validate(self, request: RequestMetadata) -> None:
-        """Ask the policy if the change matches."""
-        if self.is_asked(request):
-            self._policy.validate(request)
-
-    def is_asked(self, request: RequestMetadata) -> bool:
+    def ask(self, request: RequestMetadata) -> bool:
         """
-        Return whether the policy checks ``request``.
+        Ask the policy if the change matches; return whether it does.
 
-        :raises PolicyViolation: the condition ``when`` cannot be evaluated
+        :raises PolicyViolation: the policy denies, or the condition ``when`` cannot be evaluated
         """
-        return self._match.fits(request) and (self._when is None or self._when.holds(request))
+        if not self._match.fits(request) or (self._when is not None and not self._when.holds(request)):
+            return False
+        self._policy.validate(request)
+        return True
 
     def fits(self, request: RequestMetadata) -> bool:
         """Return whether the policy checks ``request`` if its condition ``when`` holds."""

@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.concurrency.clock import seconds_since_boot
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.logins.credentials import TokenLogin
-from airflow_config_providers.providers.vault.logins.login import Credential
-from airflow_config_providers.providers.vault.session import Session, Sessions
-from airflow_config_providers.providers.vault.settings import VaultSettings
+from airflow_config_providers.providers.vault.session import Sessions
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
 
 LOGIN = "POST auth/approle/login 200"
@@ -443,8 +439,3 @@ def test_without_hvac_the_way_out_is_told(vault, secret: str) -> None:
     settings = read_settings(parameters(vault), connections=lambda _: None, environ={})
     with pytest.raises(ProviderDefinitionError, match="pip install hvac"):
         Session(settings, make_client=no_hvac).token()
-
-
-def test_a_login_ends_while_the_machine_is_suspended() -> None:
-    settings = VaultSettings(url="http://127.0.0.1:1", login=TokenLogin(Credential("t")))
-    assert Session(settings).clock is seconds_since_boot

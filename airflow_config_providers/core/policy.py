@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -105,6 +106,14 @@ class AlterConfigPolicy(ABC):
         :raises PolicyViolation: it is not; one sentence for each reason, without sensitive values
         """
 
+    def is_asked(self, request: RequestMetadata) -> bool:
+        """
+        Return whether the policy checks such a change; one that does not neither allows nor denies it.
+
+        :raises PolicyViolation: that cannot be said
+        """
+        return True
+
     @property
     def subject(self) -> str:
         """The names of the keys that the policy is about, in a string, so that a denial can show where they are set."""
@@ -169,7 +178,7 @@ class Judged:
     What all policies say of a change.
 
     :param warnings: why those that only warn would deny it
-    :param allowed_by: the names of those that have no reason against it
+    :param allowed_by: the names of those that were asked, and have no reason against it
     """
 
     denials: tuple[Denial, ...] = ()
@@ -192,8 +201,14 @@ def judged(policies: Sequence[NamedPolicy], request: RequestMetadata) -> Judged:
     return Judged(
         tuple(one for named, said in found if named.enforcement is Enforcement.DENY for one in said),
         tuple(one for named, said in found if named.enforcement is Enforcement.WARN for one in said),
-        tuple(named.name for named, said in found if not said),
+        tuple(named.name for named, said in found if not said and _is_asked(named.policy, request)),
     )
+
+
+def _is_asked(policy: AlterConfigPolicy, request: RequestMetadata) -> bool:
+    with suppress(PolicyViolation):
+        return policy.is_asked(request)
+    return False
 
 
 def _denials(named: NamedPolicy, request: RequestMetadata) -> list[Denial]:

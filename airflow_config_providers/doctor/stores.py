@@ -16,6 +16,7 @@ from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.wording import counted
+from airflow_config_providers.doctor.documents import check_documents
 from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import DEPLOYMENT, PREFIX, documents, owner_of
@@ -109,14 +110,16 @@ def _unread(conn_id: str, extra: Any) -> Iterator[Diagnosis]:
 
 def check_store(site: Site) -> Iterator[Diagnosis]:
     """
-    Yield whether the database answers, has the tables of this Airflow, and can be written.
+    Yield whether the database answers, has the tables of this Airflow, can be read by tasks, and can be written.
 
     :raises ProviderUnavailableError: it does not answer
     """
-    of_dags = [name for name in documents(VariableStore().names(PREFIX)) if owner_of(name) != DEPLOYMENT]
+    store = VariableStore()
+    of_dags = [name for name in documents(store.names(PREFIX)) if owner_of(name) != DEPLOYMENT]
     yield fine(f"Airflow's database answers; it has dynamic configuration of {counted(len(of_dags), 'DAG')}.")
+    yield from check_documents(store)
     yield _migrations()
-    yield from map(of_problem, problems_of(VariableStore().require_writable))
+    yield from map(of_problem, problems_of(store.require_writable))
     if not settings.dynamic_enabled():
         yield doubt("Tasks do not read dynamic configuration.", "Set [config_providers] dynamic_enabled = True.")
 

@@ -143,6 +143,13 @@ class AllowedFiles:
         """Return whether a regular file is at ``path``; False if that may not be known."""
         return self._is(path, stat.S_ISREG)
 
+    def is_broken_link(self, path: str) -> bool:
+        """Return whether a link that leads to nothing is at ``path``; False if that may not be known."""
+        with suppress(ProviderLookupError, ConfigException, OSError, ValueError):
+            _Look(self).real(path)  # refuses a path that may not be read
+            return Path(path).is_symlink() and not Path(path).exists()
+        return False
+
     def _is(self, path: str, is_kind: Callable[[int], bool]) -> bool:
         with suppress(ProviderLookupError, ConfigException):
             return bool(self._with_descriptor(path, lambda _: True, is_kind=is_kind))

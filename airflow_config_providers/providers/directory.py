@@ -47,18 +47,24 @@ class DirectoryConfigProvider(FilesProvider):
             absence = f"There is no directory at {printable(path)}. {self._way_out(path)}"
             _log.warning("%s", absence)
             return ConfigData({}, absence=absence)
-        return ConfigData(found, absence=self._warn_of_directories(path, {*(keys or ())} - found.keys(), found))
+        return ConfigData(found, absence=self._warn_of_others(path, {*(keys or ())} - found.keys(), found))
 
     def _way_out(self, path: str) -> str:
         if self.files.is_file(path):
             return "It is a file, and its name is the key: take it out of the path."
         return "Create it or correct the path."
 
-    def _warn_of_directories(self, path: str, missing: Collection[str], found: Mapping[str, str]) -> str:
-        """Warn of ``missing`` keys that are directories; return the warnings if they explain why there is nothing."""
+    def _warn_of_others(self, path: str, missing: Collection[str], found: Mapping[str, str]) -> str:
+        """Warn of ``missing`` keys that are no files; return the warnings if they explain why there is nothing."""
         names = sorted(key for key in missing if "/" not in key and key not in ("", ".", ".."))
-        directories = [f"{path}/{name}" for name in names if self.files.is_directory(f"{path}/{name}")]
-        sentences = [f"{printable(one)} is a directory, and not a file. Mount the file itself." for one in directories]
+        sentences = [sentence for name in names if (sentence := self._why_not_a_file(f"{path}/{name}"))]
         for sentence in sentences:
             _log.warning("%s", sentence)
         return "" if found or len(sentences) < len(missing) else " ".join(sentences)
+
+    def _why_not_a_file(self, path: str) -> str:
+        if self.files.is_directory(path):
+            return f"{printable(path)} is a directory, and not a file. Mount the file itself."
+        if self.files.is_broken_link(path):
+            return f"{printable(path)} is a link that leads to nothing. Mount the secret again, or correct the link."
+        return ""

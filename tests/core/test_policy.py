@@ -143,6 +143,20 @@ def test_denials_and_warnings_are_told_apart():
     assert ([one.reason for one in found.denials], [one.reason for one in found.warnings]) == (["one."], ["two."])
 
 
+@pytest.mark.parametrize("cannot_say", [False, True])
+def test_a_policy_that_was_not_asked_has_not_allowed_the_change(cannot_say):
+    class OfOthers(AlterConfigPolicy):
+        def validate(self, request):
+            pass
+
+        def is_asked(self, request):
+            if cannot_say:
+                raise PolicyViolation("no.")
+            return False
+
+    assert judged([NamedPolicy("of others", OfOthers()), *named(None)], REQUEST).allowed_by == ("p1",)
+
+
 def test_a_policy_that_warned_has_not_allowed_the_change():
     denying, allowing = named(PolicyViolation("one."), None)
 

@@ -112,6 +112,16 @@ def test_a_directory_without_the_key_is_not_absent(provider: DirectoryConfigProv
     assert provider.get(str(mount), {"no"}).absence == ""
 
 
+def test_a_link_that_leads_to_nothing_is_told(
+    provider: DirectoryConfigProvider, mount: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (mount / "token").symlink_to("..data/gone")
+    told = f"{mount}/token is a link that leads to nothing. Mount the secret again, or correct the link."
+
+    assert provider.get(str(mount), {"token"}).absence == told
+    assert caplog.messages == [told]
+
+
 def test_a_directory_in_place_of_the_key_is_told(
     provider: DirectoryConfigProvider, mount: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -290,5 +290,4 @@ def verdict_of(policy: NamedPolicy, request: RequestMetadata | None, *, is_whole
     matched = policy.policy
     if not is_whole and (not isinstance(matched, MatchedPolicy) or matched.fits(request)):
         return PolicyVerdict(policy.name, request.at, ONLY_A_RUN_KNOWS)
-    is_asked = not isinstance(matched, MatchedPolicy) or matched.is_asked(request)
-    return PolicyVerdict(policy.name, request.at, "allows" if is_asked else "not asked")
+    return PolicyVerdict(policy.name, request.at, "allows" if said.allowed_by else "not asked")

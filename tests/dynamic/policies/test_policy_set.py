@@ -495,3 +495,18 @@ def test_a_policy_that_only_warns_warns_where_it_cannot_be_evaluated(opened, rul
     found = judged(policies, RequestMetadata(DAG, {}, {}))
 
     assert (found.denials, len(found.warnings)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("field", "allowed"),
+    [
+        pytest.param("match: {dags: others}", (), id="another DAG"),
+        pytest.param("match: {at: render}", (), id="another moment"),
+        pytest.param("when: \"resource.dag_id != 'flights_daily'\"", (), id="excepted"),
+        pytest.param("match: {dags: flights_daily}", ("p",), id="this DAG"),
+    ],
+)
+def test_only_a_policy_that_is_asked_has_allowed_a_change(opened, field, allowed):
+    policies = opened(f"policies: [{{name: p, {field}, class: dynamic_allocation}}]")
+
+    assert judged(policies, RequestMetadata(DAG, {}, {})).allowed_by == allowed

@@ -1,0 +1,55 @@
+"""Stored dynamic configuration that tasks cannot read, or do not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import Final, Protocol
+
+from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, of_problem
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic import document
+from airflow_config_providers.dynamic.store import ConfigStore, Listing
+from airflow_config_providers.exceptions import problems_of
+
+_MOST: Final = 10
+"""How many findings are shown: with another Fernet key, there is one for each DAG."""
+
+
+class ListedStore(ConfigStore, Listing, Protocol):
+    """A store that can list its names."""
+
+
+def check_documents(store: ListedStore) -> Iterator[Diagnosis]:
+    """
+    Yield each document that cannot be read, and each that tasks do not read.
+
+    :raises ProviderUnavailableError: the store does not answer
+    """
+    found = _findings(store, document.documents(store.names(document.PREFIX)))
+    yield from islice(found, _MOST)
+    if next(found, None) is not None:
+        yield fault("There are more such variables.", "Correct these first, and repeat the check.")
+
+
+def _findings(store: ConfigStore, names: list[str]) -> Iterator[Diagnosis]:
+    """Yield what is wrong with each document. Each is read alone: an error of one hides no other."""
+    unreadable = [problem for name in names for problem in problems_of(partial(_read, store, name))]
+    yield from map(of_problem, unreadable)
+    of_deployment = document.name_of(document.DEPLOYMENT)
+    if problems_of(partial(_read, store, of_deployment)):
+        return
+    listing = _read(store, of_deployment)
+    yield from (_unlisted(name, of_deployment) for name in names if name != of_deployment and not listing.lists(name))
+
+
+def _read(store: ConfigStore, name: str) -> document.Document:
+    return document.read(store.read([name])[name].text, name=name)
+
+
+def _unlisted(name: str, of_deployment: str) -> Diagnosis:
+    return doubt(
+        f"Tasks do not read the variable '{printable(name)}', because '{of_deployment}' does not list it.",
+        "Change a key of that DAG, which adds it to the list, or restore both variables from the same backup.",
+    )

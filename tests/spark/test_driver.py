@@ -120,7 +120,7 @@ def test_without_references_spark_hides_what_it_hides() -> None:
     assert driver.with_redaction(resolved(configs)) == configs
 
 
-def test_the_specification_itself_is_left_out() -> None:
+def test_the_definitions_of_its_providers_are_left_out() -> None:
     found = resolved({"spark.config.providers": "vault", "spark.config.providers_file": "${vault:a:b}", "spark.a": "b"})
 
     assert found.configs() == {"spark.a": "b"}

@@ -16,6 +16,7 @@ from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
+from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.redaction import is_hidden_by_spark
 from airflow_config_providers.spark.specification import OF_DEPLOYMENT, is_specification
@@ -175,6 +176,15 @@ class SparkDefinition(ConfigDef):
     def read_only_reason(self, name: str) -> str | None:
         """Return why dynamic configuration cannot change ``name``; None if it can."""
         return OF_DEPLOYMENT if is_specification(name) else READ_ONLY.get(name)
+
+    def unalterable_value(self, name: str, text: str) -> str | None:
+        """Return why dynamic configuration cannot set ``name`` to ``text``; None if it can."""
+        if name == AUTHENTICATE_KEY and not closes_ports(text):
+            return (
+                "only the author of the DAG and the owner of the deployment may let others ask a driver for its "
+                "values. Write true, or delete the key."
+            )
+        return None
 
     def refusal(self, name: str, value: object) -> ConfigException | None:
         """Return why ``value`` is invalid; None for a string in which Spark will still replace something."""

@@ -13,6 +13,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef, Confi
 from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
+from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
@@ -176,6 +177,10 @@ class SparkDefinition(ConfigDef):
     def read_only_reason(self, name: str) -> str | None:
         """Return why dynamic configuration cannot change ``name``; None if it can."""
         return OF_DEPLOYMENT if is_specification(name) else READ_ONLY.get(name)
+
+    def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
+        """Return the kinds of resource whose dynamic configuration can set ``name``: all, unless it is read-only."""
+        return () if self.read_only_reason(name) else EVERYWHERE
 
     def unalterable_value(self, name: str, text: str) -> str | None:
         """Return why dynamic configuration cannot set ``name`` to ``text``; None if it can."""

@@ -245,7 +245,9 @@ class ConfigDef:
         if self.read_only_reason(name):
             return ()
         key = self.config_keys.get(name)
-        return EVERYWHERE if key is None else tuple(kind for kind in EVERYWHERE if kind in key.alterable_at)
+        if key is None or key.alterable_at is EVERYWHERE:  # each entry asks for it
+            return EVERYWHERE
+        return tuple(kind for kind in EVERYWHERE if kind in key.alterable_at)
 
     def default_texts(self) -> Mapping[str, str]:
         """Return name -> default as a string, without defaults that are None; a PASSWORD is ``[hidden]``."""

@@ -190,6 +190,15 @@ class Server:
             assert str(caught.value) == str(self.error)
 
 
+def test_while_one_request_finds_out_whether_the_server_is_back_the_others_are_not_sent() -> None:
+    server = Server(ProviderUnavailableError("down"))
+    server.ask_often(3)
+    server.clock.sleep(1.0)
+
+    with server.breaker.watching(ProviderLookupError), pytest.raises(ProviderUnavailableError, match="down"):
+        server.breaker.refuse()
+
+
 def test_attack_61_after_a_few_failures_in_a_row_requests_fail_without_being_sent() -> None:
     server = Server(ProviderUnavailableError("down"))
     server.ask_often(200)

@@ -287,6 +287,37 @@ def test_a_mount_that_has_too_many_requests_is_left_alone_and_no_other() -> None
     assert server.asked == ["kv", "db", "db", "db"]
 
 
+def test_refusals_of_a_mount_are_counted_from_its_last_answer() -> None:
+    server = Mounts()
+    for _ in range(2):
+        for _ in range(2):
+            with pytest.raises(ProviderUnavailableError):
+                server.ask("kv", ProviderUnavailableError("too many"), is_limit=True)
+        server.ask("kv")
+    assert len(server.asked) == 6
+
+
+def test_failures_of_a_server_are_counted_from_its_last_answer() -> None:
+    server = Mounts()
+    for _ in range(2):
+        for mount in ("a", "b"):
+            with pytest.raises(ProviderUnavailableError):
+                server.ask(mount, ProviderUnavailableError("down"))
+        server.ask("kv")
+    assert len(server.asked) == 6
+
+
+def test_a_mount_that_has_too_many_requests_shows_that_the_server_is_up() -> None:
+    server = Mounts()
+    for _ in range(2):
+        for mount in ("a", "b"):
+            with pytest.raises(ProviderUnavailableError):
+                server.ask(mount, ProviderUnavailableError("down"))
+        with pytest.raises(ProviderUnavailableError, match="too many"):
+            server.ask("kv", ProviderUnavailableError("too many"), is_limit=True)
+    assert len(server.asked) == 6
+
+
 def test_a_server_that_is_down_is_left_alone_whatever_the_mount() -> None:
     server = Mounts()
     for number in range(10):

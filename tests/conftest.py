@@ -6,9 +6,11 @@ import atexit
 import gc
 import logging
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Final
 
 import hypothesis
 import pytest
@@ -33,6 +35,8 @@ hypothesis.settings.load_profile("project")  # `.ci/run` has `thorough`, and `ag
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
 
+_ALL_SLOW: Final = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
+"""What a file says all of whose tests are slow."""
 
 gc.set_threshold(10_000)  # tests make more objects than a program, and most of them stay: few searches find anything
 
@@ -50,12 +54,15 @@ def pytest_collection(session):
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the files out that say nothing of the only mark that is wanted: to import all takes each worker 10 s."""
-    wanted = config.option.markexpr.partition(" and ")[0]
-    if wanted not in ("slow", "vault") or collection_path.suffix != ".py" or "differential" in collection_path.parts:
+    """Leave the files out that the first mark leaves out as a whole: to import all takes each worker 10 s."""
+    first = config.option.markexpr.partition(" and ")[0]
+    if first not in ("slow", "vault", "not slow") or collection_path.suffix != ".py":
         return None
-    says_so = wanted in collection_path.parts or wanted in collection_path.read_text("utf-8")
-    return None if says_so else True
+    source = collection_path.read_text("utf-8")
+    if first == "not slow":
+        return True if _ALL_SLOW.search(source) else None
+    says_so = first in collection_path.parts or first in source
+    return None if says_so or "differential" in collection_path.parts else True
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist there are no workers

@@ -18,8 +18,8 @@ from tests.servers.quick_java import QUICK_SPARK
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
-EVERY, FLIGHTS = 10, 33_678
-"""The demo has one flight of ten here, and that makes so many."""
+EVERY, FLIGHTS = 100, 3_368
+"""The demo has one flight of a hundred here, and that makes so many."""
 
 LEAKY = f"""
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator

@@ -27,7 +27,7 @@ from airflow_config_providers.exceptions import (
 from airflow_config_providers.job.nested_texts import refusing_depth
 from airflow_config_providers.secrets.answer_chain import step
 from airflow_config_providers.secrets.refusal import SecretRefusedError, refusal
-from airflow_config_providers.spark.audit.session import telling_failures
+from airflow_config_providers.spark.audit.spark_failures import translating_failures
 from airflow_config_providers.spark.processes.child_process import refusing_too_long
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 
@@ -140,7 +140,9 @@ def fail_in_a_circle() -> None:
 @pytest.mark.parametrize(
     "fail",
     [
-        pytest.param(lambda: fail_in(telling_failures(ConfigException), ValueError("what was read")), id="of-spark"),
+        pytest.param(
+            lambda: fail_in(translating_failures(ConfigException), ValueError("what was read")), id="of-spark"
+        ),
         pytest.param(lambda: fail_in(refusing_too_long(), OSError(errno.E2BIG, "a command")), id="of-the-system"),
         pytest.param(fail_in_a_circle, id="of-a-provider"),
         pytest.param(lambda: fail_in(refusing_depth(), RecursionError("a template")), id="of-a-template"),

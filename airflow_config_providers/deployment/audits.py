@@ -31,7 +31,8 @@ from airflow_config_providers.spark.audit.records.past_records import (
     restored,
     ticking,
 )
-from airflow_config_providers.spark.audit.session import NO_PATH, Tick, audit_session, telling_failures
+from airflow_config_providers.spark.audit.session import Tick, audit_session
+from airflow_config_providers.spark.audit.spark_failures import NO_PATH, translating_failures
 
 _MOST_NAMED: Final = 20
 """How many files without a record are named."""
@@ -81,7 +82,7 @@ def record_reader(
     with (
         audit_session(master, {**CONFIGS, **configs}) as session,
         restored(session),
-        telling_failures(_unreadable),
+        translating_failures(_unreadable),
         ticking(session, tick) as progress,
     ):
         yield RecordReader(session, rows_of, parquet, progress=progress)

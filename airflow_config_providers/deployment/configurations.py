@@ -32,8 +32,9 @@ from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.dynamic.alterer import AlterConfigResult
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.job_layers import MASTER, without_effect
+from airflow_config_providers.job.job_layers import without_effect
 from airflow_config_providers.job.records.record import TryRecord
+from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.key_check import find_in
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})

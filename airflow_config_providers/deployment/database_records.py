@@ -25,7 +25,7 @@ from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.records.record_row import Content
 from airflow_config_providers.spark.audit.records.record_tables import RANGE, EntryQueries, RecordTables
-from airflow_config_providers.spark.audit.session import telling_failures
+from airflow_config_providers.spark.audit.spark_failures import translating_failures
 
 _BATCH: Final = 500
 """The most records that are read at once."""
@@ -46,7 +46,7 @@ def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Calla
     """
     tables = record_tables(wanted.since)
     if tables is not None and _is_readable(tables.jdbc, reader.session, notes):
-        with telling_failures(_unreadable):
+        with translating_failures(_unreadable):
             return reader.of_tables(SOURCE, tables, wanted)
     found = DatabaseRecords(wanted.since)
     return reader.of_batches(SOURCE, found.known, found.batches, wanted)

@@ -262,6 +262,8 @@ class Planner:
             yield from self._problems_of_secret(where, text)
         if reason := self.definition.read_only_reason(key):
             yield ConfigException(f"{where} is read-only: {reason}")
+        elif reason := self.definition.unalterable_value(key, text):
+            yield ConfigException(f"{where} cannot have this value: {reason}")
         elif resource.type not in (kinds := self.definition.alterable_at(key)):
             elsewhere = " or ".join(f"{kind.phrase} ({kind.name})" for kind in kinds)
             yield ConfigException(f"{where} cannot be altered here. Alter it for {elsewhere}.")

@@ -13,6 +13,7 @@ from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.delivery import Delivery, private_properties
+from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.driver_ports import LOCAL_MASTER, authenticated, doubt_of_ports
 from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults
 from airflow_config_providers.spark.named_arguments import SQL
@@ -76,7 +77,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
 
     def _master_with(self, configs: Mapping[str, str], environ: Mapping[str, str]) -> str:
         """Return the master, by the order of spark-sql: a connection without a host gives it no option."""
-        return str(self._master or configs.get("spark.master") or environ.get("MASTER") or LOCAL_MASTER)
+        return str(self._master or configs.get(MASTER) or environ.get("MASTER") or LOCAL_MASTER)
 
     def kill(self) -> None:
         """Kill spark-sql, and what it has started, such as the script of a ``TRANSFORM``."""

@@ -1,4 +1,4 @@
-"""What policies see of environment variables, and of a deployed task."""
+"""The layers of keys that ``env_vars`` set, for policies, and what these see of a deployed task."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from airflow_config_providers.job.steered_layers import (
 )
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.driver_providers import refusal
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
@@ -32,9 +33,6 @@ from airflow_config_providers.spark.substitutions import has_inserted, is_substi
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""
-
-MASTER: Final = "spark.master"
-"""The key that has no effect if the operator passes the master of its connection."""
 
 NOT_SHOWN: Final = "Not shown: "
 """How the reason begins if a file cannot be read."""

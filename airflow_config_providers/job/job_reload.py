@@ -261,19 +261,8 @@ class JobReload(ClosedOnExit):
         """Return a run with other values than ``run``; None if there is none now."""
         with self._lock:
             noted = set(self._changed)
-        try:
-            next_run, differs = self._usable(run)
-        except ConfigProvidersError as error:
-            is_down = isinstance(error, ProviderUnavailableError)
-            self._log_refusal(run.reverser.reverse_text("; ".join(error.problems)))
-            self._try_again(run, after=AFTER_FAILURE if is_down else _AFTER_REFUSAL)
-            return None
-        except Exception as error:  # noqa: BLE001 - of Airflow or of a template, for example; its message can hold a value
-            self._log_refusal(type(error).__name__)
-            self._try_again(run, after=AFTER_FAILURE)
-            return None
-        self._refusal = ""
-        if differs and next_run.restarts:
+        next_run, differs = self._usable_if_any(run)
+        if next_run is None or (differs and next_run.restarts):
             return next_run
         if differs:
             self._log.info(
@@ -286,6 +275,22 @@ class JobReload(ClosedOnExit):
         self._plan(run, next_run.ttls)
         next_run.close()
         return None
+
+    def _usable_if_any(self, run: JobRun) -> tuple[JobRun | None, bool]:
+        """Return the result of ``_usable``; no run if there is none now: the log says why, and it is tried again."""
+        try:
+            found = self._usable(run)
+        except ConfigProvidersError as error:
+            is_down = isinstance(error, ProviderUnavailableError)
+            self._log_refusal(run.reverser.reverse_text("; ".join(error.problems)))
+            self._try_again(run, after=AFTER_FAILURE if is_down else _AFTER_REFUSAL)
+            return None, False
+        except Exception as error:  # noqa: BLE001 - of Airflow or of a template, for example; its message can hold a value
+            self._log_refusal(type(error).__name__)
+            self._try_again(run, after=AFTER_FAILURE)
+            return None, False
+        self._refusal = ""
+        return found
 
     def _usable(self, run: JobRun) -> tuple[JobRun, bool]:
         """Return the result of ``_compared``, after making sure that a job can be submitted with the new run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
@@ -276,7 +276,17 @@ class DriverResolver(JobResolver):
         return made
 
     def _problems(self, strings: JobStrings) -> Iterator[str]:
-        names, layered, placed = driver_providers.names(self.definitions), strings.layered, strings.configs()
+        """Yield why the driver cannot resolve what it is left, and what others would see there."""
+        placed = strings.configs()
+        yield from self._problems_of_keys(strings.layered)
+        yield from self._problems_of_references(placed)
+        if not self.allow_exposed:
+            for item, key in substituted_secrets(placed, driver_providers.names(self.definitions), ()):
+                name = printable(item.name)
+                yield f"{name}: Spark replaces {printable(key)} in it by its secret, and shows the result. Remove it."
+        yield from _problems_of_variables(strings)
+
+    def _problems_of_keys(self, layered: LayeredConfig) -> Iterator[str]:
         for key in layered.secrets:
             yield (
                 f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot decrypt it. Use a "
@@ -287,21 +297,23 @@ class DriverResolver(JobResolver):
                 f"{layered.place(key)} would change the definitions that the driver gets from connection "
                 f"'{printable(self.providers.conn_id)}'. Remove it there, or set resolve_in='worker'."
             )
+
+    def _problems_of_references(self, placed: Iterable[PlacedText]) -> Iterator[str]:
+        names = driver_providers.names(self.definitions)
         for item in placed:
             for variable in dict.fromkeys(variables(item.text)):
                 if problem := _why_not(item, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
-        if not self.allow_exposed:
-            for item, key in substituted_secrets(placed, names, ()):
-                name = printable(item.name)
-                yield f"{name}: Spark replaces {printable(key)} in it by its secret, and shows the result. Remove it."
-        for name, text in strings.texts.items():
-            if name.startswith("env_vars[") and variables(text):
-                or_worker = "" if name in strings.keys else ", or set resolve_in='worker'"  # which would refuse these
-                yield (
-                    f"{printable(name)}: the environment of the driver is not resolved there, and its values would "
-                    f"leave the machine. Pass it as a key of conf that the job reads{or_worker}."
-                )
+
+
+def _problems_of_variables(strings: JobStrings) -> Iterator[str]:
+    for name, text in strings.texts.items():
+        if name.startswith("env_vars[") and variables(text):
+            or_worker = "" if name in strings.keys else ", or set resolve_in='worker'"  # which would refuse these
+            yield (
+                f"{printable(name)}: the environment of the driver is not resolved there, and its values would "
+                f"leave the machine. Pass it as a key of conf that the job reads{or_worker}."
+            )
 
 
 def _why_not(item: PlacedText, provider: str, names: set[str], not_python: str) -> str:

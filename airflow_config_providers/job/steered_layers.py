@@ -17,7 +17,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
-from airflow_config_providers.spark.driver_ports import AUTHENTICATE_KEY
+from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
 from airflow_config_providers.spark.layer_sources import mapping_layer
 from airflow_config_providers.spark.redaction import (
     DEFAULT_OPTIONS,
@@ -209,7 +209,7 @@ def with_kept_authentication(layers: Iterable[ConfigLayer], *, warn: Callable[[s
 
 
 def _unopening(layer: ConfigLayer, warn: Callable[[str], None]) -> ConfigLayer:
-    if layer.configs.get(AUTHENTICATE_KEY, "true").strip().lower() == "true":
+    if closes_ports(layer.configs.get(AUTHENTICATE_KEY, "true")):
         return layer
     warn(
         f"{AUTHENTICATE_KEY} in {printable(layer.origin(AUTHENTICATE_KEY))} has no effect: only the author of the DAG "

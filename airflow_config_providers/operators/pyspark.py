@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 _CONNECT: Final = "spark_connect"
 """The type of a connection to a Spark Connect server, which gets its configuration and starts no JVM here."""
 
-_MASTER: Final = "spark.master"
 _REMOTE: Final = "spark.remote"
 _SERVER: Final = "sc://"
 
@@ -38,7 +38,12 @@ class PySparkMixin(ConfiguredOperator):
         from airflow_config_providers.log.descriptors import guarded_descriptors
         from airflow_config_providers.operators.added_later import check_added
         from airflow_config_providers.spark import jvm
-        from airflow_config_providers.spark.driver_ports import LOCAL_MASTER, authenticated, doubt_of_ports
+        from airflow_config_providers.spark.driver_ports import (
+            LOCAL_MASTER,
+            authenticated,
+            doubt_of_context,
+            doubt_of_ports,
+        )
 
         check_added(self, self.config_kwargs)
         delivery = self._try_state.handover.delivery(self.config_kwargs, in_process=True)
@@ -52,8 +57,12 @@ class PySparkMixin(ConfiguredOperator):
             has_jvm = jvm.has_started()
             seen = settings if has_jvm else _settings(connection, delivery.plain)
             master = _master(connection, seen) or LOCAL_MASTER
-            delivery = authenticated(delivery, master, settings)
-            for doubt in filter(None, (delivery.doubt_of_yarn(master), doubt_of_ports(delivery, settings))):
+            if (running := jvm.of_context()) is None:
+                delivery = authenticated(delivery, master, settings)
+                of_ports = doubt_of_ports(delivery, settings)
+            else:
+                of_ports = doubt_of_context(delivery, settings, running)
+            for doubt in filter(None, (delivery.doubt_of_yarn(master), of_ports)):
                 self.log.warning(doubt)
             if has_jvm:
                 return self._call(delivery.configs)
@@ -105,5 +114,5 @@ def _master(connection: Any, settings: Mapping[str, Any]) -> str:
 
     :param settings: what the operator sees: it names a master for a JVM that is yet to read the private file
     """
-    found = settings.get(_REMOTE) or settings.get(_MASTER) or (connection and connection.host)
+    found = settings.get(_REMOTE) or settings.get(MASTER) or (connection and connection.host)
     return str(found or "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -50,7 +50,7 @@ def read_environment(text: str, *, name: str) -> Mapping[str, str]:
 @dataclass(frozen=True, slots=True)
 class State:
     """
-    A state of a deployment.
+    A state of a deployment, in which the layers of each task are computed once.
 
     :param dynamic: returns the dynamic layers of a task, weakest last, without empty ones
     :param read_file: reads a layer file
@@ -61,11 +61,21 @@ class State:
     dynamic: DynamicLayers
     read_file: ReadFile
     environ: Mapping[str, str] = field(repr=False)
+    _found: dict[ConfigResource, Sequence[ConfigLayer]] = field(default_factory=dict, init=False, repr=False)
 
-    def layers(self, task: ConfigResource, *, warn: Warn) -> list[ConfigLayer]:
-        """Return all layers of a task; none if it does not exist in this state."""
+    def layers(self, task: ConfigResource, *, warn: Warn) -> Sequence[ConfigLayer]:
+        """
+        Return all layers of a task; none if it does not exist in this state.
+
+        :param warn: is called with each note for the reader, the first time
+        """
+        if task not in self._found:
+            self._found[task] = self._layers(task, warn)
+        return self._found[task]
+
+    def _layers(self, task: ConfigResource, warn: Warn) -> Sequence[ConfigLayer]:
         if task not in self.jobs:
-            return []
+            return ()
         below = deployed_layers(self.jobs[task], self.environ, warn=warn, read_file=self.read_file)
         return [*self.dynamic(task), *below]
 

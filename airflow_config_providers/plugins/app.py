@@ -25,6 +25,7 @@ from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import KeySelection, Row, as_json
 from airflow_config_providers.plugins import openapi
+from airflow_config_providers.plugins.body import alteration, refuse_fields, rolled_back, setting_of
 from airflow_config_providers.plugins.permissions import (
     may_edit_stored,
     may_read_default,
@@ -32,15 +33,7 @@ from airflow_config_providers.plugins.permissions import (
     read_runs,
 )
 from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
-from airflow_config_providers.plugins.request import (
-    AskedDep,
-    BodyDep,
-    alteration,
-    refuse_fields,
-    refuse_unstorable_id,
-    rolled_back,
-    setting_of,
-)
+from airflow_config_providers.plugins.request import AskedDep, BodyDep, refuse_unstorable_id
 from airflow_config_providers.spark.key_notes import key_notes
 
 VERSION: Final = "/v1"

@@ -13,9 +13,11 @@ from airflow_config_providers.core.definition.config_def import ConfigDef, Confi
 from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
+from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
+from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
 from airflow_config_providers.spark.driver_providers import OF_DEPLOYMENT, is_driver_definition
 from airflow_config_providers.spark.redaction import is_hidden_by_spark
 from airflow_config_providers.spark.substitutions import is_substituted_by_spark
@@ -175,6 +177,19 @@ class SparkDefinition(ConfigDef):
     def read_only_reason(self, name: str) -> str | None:
         """Return why dynamic configuration cannot change ``name``; None if it can."""
         return OF_DEPLOYMENT if is_driver_definition(name) else READ_ONLY.get(name)
+
+    def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
+        """Return the kinds of resource whose dynamic configuration can set ``name``: all, unless it is read-only."""
+        return () if self.read_only_reason(name) else EVERYWHERE
+
+    def unalterable_value(self, name: str, text: str) -> str | None:
+        """Return why dynamic configuration cannot set ``name`` to ``text``; None if it can."""
+        if name == AUTHENTICATE_KEY and not closes_ports(text):
+            return (
+                "only the author of the DAG and the owner of the deployment may let others ask a driver for its "
+                "values. Write true, or delete the key."
+            )
+        return None
 
     def refusal(self, name: str, value: object) -> ConfigException | None:
         """Return why ``value`` is invalid; None for a string in which Spark will still replace something."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 from collections.abc import Collection, Mapping, MutableMapping
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.errors import clearing_frames
@@ -28,7 +29,8 @@ from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import driver_providers, value_changes
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
-from airflow_config_providers.spark.driver_ports import authentication
+from airflow_config_providers.spark.driver_keys import MASTER
+from airflow_config_providers.spark.driver_ports import authentication, doubt_of_driver
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.installation import defaults_in
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
@@ -40,7 +42,7 @@ from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MASTER: Final = "spark.master"
+_log = logging.getLogger(__name__)
 
 
 @clearing_frames
@@ -133,7 +135,16 @@ def closing(configs: Mapping[str, str], found: ResolvedConfig) -> dict[str, str]
 
     :param configs: all that the JVM has: only it knows its master, which a variable or an option can name
     """
-    return authentication(configs, configs.get(_MASTER)) if found.references else {}
+    return authentication(configs, configs.get(MASTER)) if found.references else {}
+
+
+def open_ports(configs: Mapping[str, str], found: ResolvedConfig) -> str:
+    """
+    Return the warning that others can ask the driver for its values; empty if they cannot, or without references.
+
+    :param configs: all that the JVM has, with the result of ``closing``
+    """
+    return doubt_of_driver(configs) if found.references else ""
 
 
 class Submitted:
@@ -223,12 +234,15 @@ def _start(
     """Start Spark, and reverse its error, which can quote a value if Spark refuses the configuration."""
     try:
         conf = process.start(values, withheld=withheld)
-        pyspark.SparkContext(conf=conf.setAll(list(closing(dict(conf.getAll()), found).items())))
+        added = closing(dict(conf.getAll()), found)
+        pyspark.SparkContext(conf=conf.setAll(list(added.items())))
     except ConfigException:
         raise
     except Exception as error:  # noqa: BLE001 - Spark and its JVM can raise anything
         problem = found.reverser.reverse_text(f"{type(error).__name__}: {error}")
     else:
+        if doubt := open_ports(dict(conf.getAll()), found):
+            _log.warning(doubt)
         return
     raise ConfigException(f"Spark did not start: {problem}")
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
+
 if TYPE_CHECKING:
     from airflow_config_providers.spark.delivery import Delivery
-
-AUTHENTICATE_KEY: Final = "spark.authenticate"
 
 LOCAL_MASTER: Final = "local[*]"
 """The master of a PySpark that gets none."""
@@ -22,6 +22,12 @@ _OPEN: Final = (
     "Everyone who reaches a port of the driver, such as each user of this machine, can ask it for the configuration of "
     "the job. To avoid that, set spark.authenticate=true, and on a standalone cluster spark.authenticate.secret, too. "
     "To accept it, set spark.authenticate=false. See 'Ports of the driver' in the documentation."
+)
+
+_OPEN_BEFORE: Final = (
+    "The secrets of this job go to a SparkContext that other code has started, whose ports everyone can ask for the "
+    "configuration: spark.authenticate has no effect on it any longer. Let the task start it, or stop it before the "
+    "task. To accept it, set spark.authenticate=false. See 'Ports of the driver' in the documentation."
 )
 
 
@@ -49,5 +55,30 @@ def doubt_of_ports(delivery: Delivery, settings: Mapping[str, object] | None = N
 
     :param settings: as for ``authenticated``
     """
-    is_decided = AUTHENTICATE_KEY in {**(settings or {}), **delivery.configs}
-    return _OPEN if delivery.has_secrets and not is_decided else ""
+    return _OPEN if delivery.has_secrets and not _is_decided({**(settings or {}), **delivery.configs}) else ""
+
+
+def doubt_of_driver(configs: Mapping[str, object]) -> str:
+    """Return the same warning for a driver with secrets that resolves ``configs``, all that it has, itself."""
+    return "" if _is_decided(configs) else _OPEN
+
+
+def doubt_of_context(delivery: Delivery, settings: Mapping[str, object], running: Mapping[str, str]) -> str:
+    """
+    Return the warning that secrets go to a SparkContext whose ports are open.
+
+    It is empty if they are closed, and if a layer says that they may stay open.
+
+    :param settings: as for ``authenticated``
+    :param running: the configuration of the SparkContext
+    """
+    asked = {AUTHENTICATE_KEY: "true", **settings, **delivery.configs}[AUTHENTICATE_KEY]
+    return _OPEN_BEFORE if delivery.has_secrets and closes_ports(asked) and not _is_closed(running) else ""
+
+
+def _is_decided(configs: Mapping[str, object]) -> bool:
+    return AUTHENTICATE_KEY in configs
+
+
+def _is_closed(configs: Mapping[str, str]) -> bool:
+    return closes_ports(configs.get(AUTHENTICATE_KEY, ""))

@@ -41,6 +41,13 @@ def has_started() -> bool:
     return pyspark.SparkContext._gateway is not None
 
 
+def of_context() -> Mapping[str, str] | None:
+    """Return the configuration of the SparkContext of this process, which can no longer change; None without one."""
+    require(SPARK_CONTEXT)
+    context = pyspark.SparkContext._active_spark_context
+    return None if context is None else dict(context.getConf().getAll())
+
+
 def spark_home() -> str:
     """Return the folder of the Spark that PySpark starts."""
     from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - PySpark is loaded when it is used

@@ -420,6 +420,12 @@ WRONG = [
     pytest.param("alter --default --add-config config.providers=x", 3, "belong to the deployment", id="reserved"),
     pytest.param("alter --default --add-config spark.config.providers=x", 3, "is read-only", id="of a driver"),
     pytest.param(
+        "alter --default --add-config spark.authenticate=false", 3, "only the author of the DAG", id="opens ports"
+    ),
+    pytest.param(
+        "alter --default --add-config spark.authenticate=${vault:a:b}", 3, "Write true", id="perhaps opens ports"
+    ),
+    pytest.param(
         "alter --default --add-config spark.driver.extraJavaOptions=-Dspark.config.providers=x",
         3,
         "'spark.driver.extraJavaOptions': -Dspark.config.providers defines providers of the driver",

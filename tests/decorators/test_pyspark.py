@@ -13,6 +13,7 @@ import pytest
 from airflow.providers.apache.spark.decorators.pyspark import pyspark_task
 from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
 from airflow.sdk import task
+from pyspark.sql import SparkSession
 
 from airflow_config_providers import cluster_policy
 from airflow_config_providers.core import properties
@@ -148,6 +149,20 @@ def test_attack_27_nobody_gets_secrets_at_the_ports_of_a_session_on_this_machine
 
     assert run.state == "success", run.error
     assert {entry.key: entry.value for entry in filed}.get("spark.authenticate") == expected
+
+
+@pytest.mark.slow
+def test_attack_27_a_function_whose_context_other_code_has_started_is_warned_of_its_ports(
+    dag, run_task, password, own_jvm, capfd
+):
+    started = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    with dag:
+        made = configured_pyspark_task(lambda spark: None, task_id="job", config_kwargs={"spark.app.x": password})()
+    run = run_task(made.operator)
+    started.stop()
+
+    assert run.state == "success", run.error
+    assert "a SparkContext that other code has started" in "".join(capfd.readouterr())
 
 
 @pytest.mark.slow

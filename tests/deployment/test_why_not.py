@@ -52,7 +52,9 @@ def test_a_setting_that_wins_applies():
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        pytest.param("4 gigs", "It wins. A run that gets it would fail: Expected a whole number", id="wrong type"),
+        pytest.param(
+            "4 gigs", "It wins. A run that gets it would fail: Expected a whole number ", id="of the wrong type"
+        ),
         pytest.param("${vault:apps:memory}", "It wins.", id="a reference"),
         pytest.param("{{ params.memory }}", "It wins.", id="a template"),
     ],

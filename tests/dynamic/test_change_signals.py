@@ -14,8 +14,8 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.dynamic import airflow_store
-from airflow_config_providers.dynamic.airflow_store import ChangeSignals
+from airflow_config_providers.dynamic import change_signals
+from airflow_config_providers.dynamic.change_signals import ChangeSignals
 from tests.limits import LONGEST, eventually
 
 FILES = 1100
@@ -79,7 +79,7 @@ def away() -> None:
 def test_in_a_process_with_many_open_files_a_lost_connection_is_made_again(
     many_files: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(airflow_store, "_NEXT_TRY", 0.01)
+    monkeypatch.setattr(change_signals, "_NEXT_TRY", 0.01)
     engine = Engine(away)
     with ChangeSignals(engine, lambda: None):  # type: ignore[arg-type]  # a stand-in
         assert eventually(lambda: engine.asked > 1)
@@ -113,7 +113,7 @@ def test_without_a_thread_no_socket_stays_open(no_thread: None) -> None:
 
 
 def test_the_end_does_not_wait_for_a_database_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(airflow_store, "_PATIENCE", 0.01)
+    monkeypatch.setattr(change_signals, "_PATIENCE", 0.01)
     answers, called = threading.Event(), threading.Event()
     signals = ChangeSignals(Engine(answers.wait), called.set)  # type: ignore[arg-type]  # a stand-in
     ending = threading.Thread(target=signals.close)

@@ -1,11 +1,13 @@
-"""Files with the variables of another environment."""
+"""The states of a deployment, and files with the variables of another environment."""
 
 from __future__ import annotations
 
 import pytest
 
+from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.planning.state import read_environment
+from airflow_config_providers.job.authored_job import AuthoredJob
+from airflow_config_providers.planning.state import State, read_environment
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,13 @@ def test_every_wrong_line_is_named_without_its_text():
 
     assert [problem.partition(": ")[0] for problem in caught.value.problems] == ["x.env:2", "x.env:3"]
     assert "c4nary" not in str(caught.value)
+
+
+def test_the_layers_of_a_task_are_computed_once():
+    task, asked = ConfigResource.of_task("flights", "report"), []
+    state = State({task: AuthoredJob()}, lambda one: [asked.append(one)][:0], lambda path, warn: None, {})
+
+    for _ in range(3):
+        state.layers(task, warn=print)
+
+    assert asked == [task]

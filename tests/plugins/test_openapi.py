@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers.plugins.app import make_app
+from airflow_config_providers.plugins.body import alteration, rolled_back, setting_of
 from airflow_config_providers.plugins.openapi import document
-from airflow_config_providers.plugins.request import alteration, rolled_back, setting_of
 from tests.plugins.serving import Server
 
 APP = make_app()

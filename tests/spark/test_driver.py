@@ -18,7 +18,7 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.spark import driver
-from airflow_config_providers.spark.driver_ports import AUTHENTICATE_KEY
+from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
 from airflow_config_providers.testing import InMemoryConfigProvider
 
@@ -114,13 +114,28 @@ def test_the_ports_of_a_driver_without_references_stay_as_they_are() -> None:
     assert driver.closing({"spark.master": "local"}, resolved({"spark.app.open": "text"})) == {}
 
 
+@pytest.mark.parametrize(
+    ("jvm", "text", "is_warned"),
+    [
+        pytest.param({}, "${vault:a:b}", True, id="nobody has decided"),
+        pytest.param({AUTHENTICATE_KEY: "true"}, "${vault:a:b}", False, id="closed"),
+        pytest.param({AUTHENTICATE_KEY: "false"}, "${vault:a:b}", False, id="accepted"),
+        pytest.param({}, "text", False, id="without references"),
+    ],
+)
+def test_the_open_ports_of_a_driver_with_a_cluster_are_warned_of(jvm: dict[str, str], text: str, is_warned: bool):
+    warning = driver.open_ports({"spark.master": "spark://one:7077", **jvm}, resolved({"spark.app.uri": text}))
+
+    assert ("set spark.authenticate=true" in warning) is is_warned
+
+
 def test_without_references_spark_hides_what_it_hides() -> None:
     configs = {"spark.app.open": "text", "spark.master": "local"}
 
     assert driver.with_redaction(resolved(configs)) == configs
 
 
-def test_the_specification_itself_is_left_out() -> None:
+def test_the_definitions_of_its_providers_are_left_out() -> None:
     found = resolved({"spark.config.providers": "vault", "spark.config.providers_file": "${vault:a:b}", "spark.a": "b"})
 
     assert found.configs() == {"spark.a": "b"}

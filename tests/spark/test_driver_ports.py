@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.spark.delivery import Delivery, plan
-from airflow_config_providers.spark.driver_ports import AUTHENTICATE_KEY, authenticated, doubt_of_ports
+from airflow_config_providers.spark.driver_ports import (
+    AUTHENTICATE_KEY,
+    authenticated,
+    doubt_of_context,
+    doubt_of_ports,
+)
 
 SECRET = "spark.app.password"
 LOCAL = ["local", "local[2]", "local[*]", "local[4, 2]"]
@@ -62,3 +67,26 @@ def test_a_driver_without_secrets_stays_as_it_is() -> None:
 
     assert authenticated(found, "local") is found
     assert not doubt_of_ports(found)
+
+
+CLOSED = {AUTHENTICATE_KEY: "true"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "running", "is_warned"),
+    [
+        pytest.param({}, {}, True, id="open"),
+        pytest.param({}, {AUTHENTICATE_KEY: "false"}, True, id="open, as other code wrote"),
+        pytest.param(CLOSED, {}, True, id="to be closed too late"),
+        pytest.param({}, CLOSED, False, id="closed"),
+        pytest.param({AUTHENTICATE_KEY: "false"}, {}, False, id="accepted"),
+    ],
+)
+def test_secrets_for_a_context_whose_ports_are_open_already_are_warned_of(
+    settings: dict[str, str], running: dict[str, str], is_warned: bool
+) -> None:
+    assert ("other code has started" in doubt_of_context(delivery(), settings, running)) is is_warned
+
+
+def test_a_context_that_gets_no_secrets_is_not_warned_of() -> None:
+    assert not doubt_of_context(plan({"spark.a": "1"}, sensitive=()), {}, {})

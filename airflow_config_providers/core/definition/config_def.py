@@ -236,12 +236,18 @@ class ConfigDef:
         key = self.config_keys.get(name)
         return None if key is None or key.alterable_at else "its definition makes it read-only."
 
+    def unalterable_value(self, name: str, text: str) -> str | None:
+        """Return why dynamic configuration cannot set ``name`` to ``text``, which others can; None if it can."""
+        return None
+
     def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
         """Return the kinds of resource whose dynamic configuration can set ``name``: all if it is not defined."""
         if self.read_only_reason(name):
             return ()
         key = self.config_keys.get(name)
-        return EVERYWHERE if key is None else tuple(kind for kind in EVERYWHERE if kind in key.alterable_at)
+        if key is None or key.alterable_at is EVERYWHERE:  # each entry asks for it
+            return EVERYWHERE
+        return tuple(kind for kind in EVERYWHERE if kind in key.alterable_at)
 
     def default_texts(self) -> Mapping[str, str]:
         """Return name -> default as a string, without defaults that are None; a PASSWORD is ``[hidden]``."""

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick, Implementation
 from airflow_config_providers.core.reversal.parts import Match, equal_after
-from airflow_config_providers.core.reversal.windows import WINDOW, BytesAhoCorasick, Find, Hits, Implementation
+from airflow_config_providers.core.reversal.windows import WINDOW, Find, Hits
 
 _DEEPEST: Final = 4
 """The most patterns that end in each other and are reported apart. It limits the matches that end at one byte."""

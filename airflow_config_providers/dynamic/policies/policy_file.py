@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 20
 _KINDS: Final[Mapping[str, type]] = {
+    "match": Mapping,
     **dict.fromkeys(("when", "expression", "message", "class"), str),
-    **dict.fromkeys(("match", "params"), Mapping),
+    "params": Mapping,
 }
 """Field -> the type that it must have."""
 
@@ -31,7 +32,7 @@ _NEEDED: Final[Mapping[type, str]] = {
     str: "is not a string. Put it in quotes.",
     Mapping: "is not a mapping. Write names and values below it.",
 }
-_FIELDS: Final = ("name", "enforcement", "match", "when", "expression", "message", "class", "params")
+_FIELDS: Final = ("name", "enforcement", *_KINDS)
 _ENFORCEMENTS: Final = [one.value for one in Enforcement]
 
 

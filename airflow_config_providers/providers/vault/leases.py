@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.providers.vault.doubling import Doubling
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.renewal_rules import Renewal, when_to_renew
 from airflow_config_providers.providers.vault.revocation import RevokeRequest
@@ -25,9 +26,6 @@ _RENEW: Final = "sys/leases/renew"
 
 _LEFT: Final = 1 / 4
 """The part of its duration that a lease has at least; it is renewed before it has three tenths."""
-
-_LEAST: Final = 16
-"""How many leases are kept, at least, before those that have ended are removed."""
 
 _SECONDS_DENIED: Final = 3600.0
 """For how long Vault is not asked again about leases after it refused to answer; policies change."""
@@ -83,7 +81,7 @@ class Leases:
         """In a forked child: leave them to the parent."""
         self._lock = threading.Lock()
         self._held: list[Lease] = []
-        self._most = _LEAST
+        self._due = Doubling()
         self._is_closed = False
         self._no_lookup_before = -math.inf
 
@@ -117,15 +115,14 @@ class Leases:
 
     def _sweep(self, now: float) -> list[Lease]:
         """
-        Remove the leases that have ended, with the lock held, and return them.
+        Remove the leases that have ended, if there are enough leases for it, and return them.
 
-        That is done when the number of leases has doubled since, so that a new one costs the same however many there
-        are.
+        This is called with the lock held.
         """
-        if len(self._held) < self._most:
+        if not self._due.is_reached(len(self._held)):
             return []
         before, self._held = self._held, self._ongoing(now)
-        self._most = max(_LEAST, 2 * len(self._held))
+        self._due.sweep(len(self._held))
         return [lease for lease in before if not lease.left(now)]
 
     def _plan_renewal(self, lease: Lease) -> None:

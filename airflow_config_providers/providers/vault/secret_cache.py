@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from airflow_config_providers.core.concurrency.shared_calls import SingleFlight
+from airflow_config_providers.providers.vault.doubling import Doubling
 from airflow_config_providers.providers.vault.leases import Lease, Leases
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.paths import VaultPath
@@ -23,16 +24,12 @@ if TYPE_CHECKING:
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
-_LEAST: Final = 16
-"""How many entries are kept, at least, before outdated ones are removed."""
-
 
 class Swept(Generic[_K, _V]):
     """
     Entries of which only good ones are worth keeping. Thread-safe.
 
-    Outdated entries are removed when the number of entries has doubled since they last were, so that a new entry costs
-    the same however many there are. Until then, ``get`` returns them too.
+    Outdated entries are removed when there are enough for it, see ``Doubling``. Until then, ``get`` returns them too.
 
     :param is_good: whether an entry is not outdated; called with the lock held
     """
@@ -45,7 +42,7 @@ class Swept(Generic[_K, _V]):
         """In a forked child: begin with nothing, and with a lock that no thread of the parent holds."""
         self._lock = threading.Lock()
         self._kept: dict[_K, _V] = {}
-        self._most = _LEAST
+        self._due = Doubling()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -57,9 +54,9 @@ class Swept(Generic[_K, _V]):
     def keep(self, key: _K, entry: _V) -> None:
         """Keep ``entry`` under ``key``, even if it is outdated already."""
         with self._lock:
-            if len(self._kept) >= self._most:
+            if self._due.is_reached(len(self._kept)):
                 self._kept = {k: kept for k, kept in self._kept.items() if self._is_good(kept)}
-                self._most = max(_LEAST, 2 * len(self._kept))
+                self._due.sweep(len(self._kept))
             self._kept[key] = entry
 
     def clear(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote, urlencode
 
 from airflow_config_providers.exceptions import ProviderUnavailableError
-from airflow_config_providers.spark.audit.session import name_of
+from airflow_config_providers.spark.audit.spark_failures import failure_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,7 +121,7 @@ class JdbcDatabase:
         try:
             self.read(session, "SELECT 1 AS one")
         except Exception as error:  # noqa: BLE001 - Py4J's errors hold a whole stack of Java
-            problem, text = name_of(error), str(error)
+            problem, text = failure_name(error), str(error)
         else:
             return True
         if "ClassNotFoundException" in text and self.driver.name in text:

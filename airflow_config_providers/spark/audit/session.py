@@ -1,15 +1,10 @@
-"""
-The Spark session of the audit: a local one by default, with everything that leaves a process encrypted.
-
-Failures of Spark become errors of this package: a message of Java is a page long, and can hold what was read.
-"""
+"""The Spark session of the audit: a local one by default, with everything that leaves a process encrypted."""
 
 from __future__ import annotations
 
 import logging
 import os
 import pwd
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
@@ -17,57 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.process_environment import having
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, SubmitError, raise_alone
+from airflow_config_providers.exceptions import ConfigException, SubmitError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit.known_names import remember_names
+from airflow_config_providers.spark.audit.spark_failures import SECRET_KEY, job_failed, translating_failures
 from airflow_config_providers.spark.installation import SparkInstallation, matching
 from airflow_config_providers.spark.jvm import has_started, launch, spark_home, unwritable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NO_PATH: Final = "PATH_NOT_FOUND"
-"""Spark's name for a path that does not exist."""
-
 Tick = Callable[[int, int], None]
 """Is called with how much was read so far, and how much there is to read in all."""
-
-_MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
-
-
-@contextmanager
-def telling_failures(failed: Callable[[str], ConfigProvidersError]) -> Iterator[None]:
-    """
-    Raise an error of this package for any that Spark raises inside.
-
-    :param failed: returns the error to raise; it gets the name of Spark's error, which shows no content
-    :raises ConfigException: the executors lack a module
-    """
-    try:
-        yield
-    except ConfigProvidersError:
-        raise
-    except Exception as error:  # noqa: BLE001 - Spark, Py4J and the clients of storage raise errors of many kinds
-        problem, missing = name_of(error), _MISSING.search(str(error))
-    else:
-        return
-    raise_alone(_lacks(missing[1]) if missing else failed(problem))
-
-
-def name_of(error: Exception) -> str:
-    """Return the class of an error and, of Spark's own errors, its condition, neither of which has content."""
-    condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
-    names = (type(error).__name__, condition() if condition else None)
-    return ", ".join(str(name) for name in names if name)
-
-
-def _lacks(module: str) -> ConfigException:
-    return ConfigException(
-        f"The executors have no module {module}. Install this package there, or send it with "
-        f"spark.submit.pyFiles, as the page 'Audit on a cluster' says."
-    )
-
 
 _ENCRYPTED: Final = {
     "spark.authenticate": "true",
@@ -75,8 +32,6 @@ _ENCRYPTED: Final = {
     "spark.network.crypto.enabled": "true",
 }
 """What keeps broadcast values from being read on a disk or on the wire."""
-
-_SECRET: Final = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 
 _DEFAULTS: Final = {
     "spark.app.name": "airflow-config-providers audit",
@@ -95,12 +50,12 @@ _NO_SPARK: Final = (
 )
 
 _LACKS_SECRET: Final = (
-    f"This cluster needs {_SECRET}, and spark-defaults.conf does not have it. Write it there, as on all machines of "
-    f"the cluster, and let only this user read that file."
+    f"This cluster needs {SECRET_KEY}, and spark-defaults.conf does not have it. Write it there, as on all machines "
+    f"of the cluster, and let only this user read that file."
 )
 _NOT_STARTED: Final = (
     f"Spark did not start ({{}}). Its own messages are above. Java 17 or newer must be installed, and the master, if "
-    f"there is one, must be reachable, and have the same {_SECRET}."
+    f"there is one, must be reachable, and have the same {SECRET_KEY}."
 )
 _COMMAND: Final = "spark-submit"
 """The program that PySpark starts."""
@@ -163,9 +118,9 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _require_unseen(configs: Mapping[str, str]) -> None:
-    if _SECRET in configs:
+    if SECRET_KEY in configs:
         raise ConfigException(
-            f"{_SECRET} must not be given here: other users of this machine would see it in the arguments of Spark. "
+            f"{SECRET_KEY} must not be given here: other users of this machine would see it in the arguments of Spark. "
             f"Write it to spark-defaults.conf, and let only this user read that file."
         )
 
@@ -185,7 +140,7 @@ def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]
 
 
 def _not_started(error: Exception) -> str:
-    if _SECRET in str(error):
+    if SECRET_KEY in str(error):
         return _LACKS_SECRET
     if not has_started() and (problem := _java_problem()):
         return problem
@@ -288,19 +243,10 @@ def _require_package(session: SparkSession) -> None:
     """Raise an error if executors do not have this package, before they get a value."""
     context = session.sparkContext
     if not str(context.master).startswith("local"):
-        with telling_failures(job_failed):
+        with translating_failures(job_failed):
             context.parallelize([0], 1).map(_imported).collect()
 
 
 def _imported(number: int) -> int:
     """Return ``number``, where this package can be imported."""
     return number
-
-
-def job_failed(problem: str) -> ConfigException:
-    """Return the error that says that a job of Spark failed because of ``problem``, and what to do."""
-    return ConfigException(
-        f"Spark could not finish the job ({problem}). Its own messages are above: an executor perhaps needs more "
-        f"memory, or the master is not reachable, or does not have the same {_SECRET}. With --state, the next audit "
-        f"goes on where this one ended."
-    )

@@ -4,7 +4,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.reversal.windows import PlainAhoCorasick, PlainImplementation
+from airflow_config_providers.core.reversal.automaton import PlainAhoCorasick, PlainImplementation
 
 texts = st.binary(max_size=40).map(lambda data: bytes(byte % 3 for byte in data))
 

@@ -205,6 +205,15 @@ class Server:
             assert str(caught.value) == str(self.error)
 
 
+def test_while_one_request_finds_out_whether_the_server_is_back_the_others_are_not_sent() -> None:
+    server = Server(ProviderUnavailableError("down"))
+    server.ask_often(3)
+    server.clock.sleep(1.0)
+
+    with server.breaker.watching(ProviderLookupError), pytest.raises(ProviderUnavailableError, match="down"):
+        server.breaker.refuse()
+
+
 def test_attack_61_after_a_few_failures_in_a_row_requests_fail_without_being_sent() -> None:
     server = Server(ProviderUnavailableError("down"))
     server.ask_often(200)
@@ -291,6 +300,37 @@ def test_a_mount_that_has_too_many_requests_is_left_alone_and_no_other() -> None
             server.ask("kv", ProviderUnavailableError("too many", retry_after=30), is_limit=True)
         server.ask("db")
     assert server.asked == ["kv", "db", "db", "db"]
+
+
+def test_refusals_of_a_mount_are_counted_from_its_last_answer() -> None:
+    server = Mounts()
+    for _ in range(2):
+        for _ in range(2):
+            with pytest.raises(ProviderUnavailableError):
+                server.ask("kv", ProviderUnavailableError("too many"), is_limit=True)
+        server.ask("kv")
+    assert len(server.asked) == 6
+
+
+def test_failures_of_a_server_are_counted_from_its_last_answer() -> None:
+    server = Mounts()
+    for _ in range(2):
+        for mount in ("a", "b"):
+            with pytest.raises(ProviderUnavailableError):
+                server.ask(mount, ProviderUnavailableError("down"))
+        server.ask("kv")
+    assert len(server.asked) == 6
+
+
+def test_a_mount_that_has_too_many_requests_shows_that_the_server_is_up() -> None:
+    server = Mounts()
+    for _ in range(2):
+        for mount in ("a", "b"):
+            with pytest.raises(ProviderUnavailableError):
+                server.ask(mount, ProviderUnavailableError("down"))
+        with pytest.raises(ProviderUnavailableError, match="too many"):
+            server.ask("kv", ProviderUnavailableError("too many"), is_limit=True)
+    assert len(server.asked) == 6
 
 
 def test_a_server_that_is_down_is_left_alone_whatever_the_mount() -> None:

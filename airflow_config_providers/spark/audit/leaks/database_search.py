@@ -20,7 +20,7 @@ from airflow_config_providers.spark.audit.leaks.file_blocks import BLOCK
 from airflow_config_providers.spark.audit.leaks.leak import MOST_LEAKS, Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.session import name_of
+from airflow_config_providers.spark.audit.spark_failures import failure_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -199,7 +199,7 @@ def search_tables(session: SparkSession, database: TextDatabase, search: SearchR
             except ConfigProvidersError as error:
                 report.unread[f"database:{running[done].name}"] = " ".join(error.problems)
             except Exception as error:  # noqa: BLE001 - Py4J's errors hold a whole stack of Java, and perhaps values
-                report.unread[f"database:{running[done].name}"] = f"It could not be read ({name_of(error)})."
+                report.unread[f"database:{running[done].name}"] = f"It could not be read ({failure_name(error)})."
     return report
 
 

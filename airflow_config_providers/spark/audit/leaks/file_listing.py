@@ -125,20 +125,23 @@ class FileListing:
 
     def _in_folder(self, folder: str) -> list[str]:
         """Add the files in ``folder``, and return the folders in it."""
-        folders = []
+        folders = list[str]()
         try:
             with os.scandir(folder) as entries:
-                for entry in entries:
-                    try:
-                        if entry.is_dir(follow_symlinks=False):
-                            folders.append(entry.path)
-                        else:
-                            self._add_one(entry.path, entry.stat(follow_symlinks=False))
-                    except OSError as error:  # it has vanished
-                        self.unread[entry.path] = system_reason(error)
+                folders.extend(entry.path for entry in entries if not self._has_added(entry))
         except OSError as error:
             self.unread[folder] = system_reason(error)
         return folders
+
+    def _has_added(self, entry: os.DirEntry[str]) -> bool:
+        """Add an entry of a folder, unless it is a folder itself; return whether it is not."""
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                return False
+            self._add_one(entry.path, entry.stat(follow_symlinks=False))
+        except OSError as error:  # it has vanished
+            self.unread[entry.path] = system_reason(error)
+        return True
 
     def _add_one(self, path: str, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):

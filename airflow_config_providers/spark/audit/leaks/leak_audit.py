@@ -51,7 +51,8 @@ from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_search import Search, search_all
-from airflow_config_providers.spark.audit.session import Tick, audit_session, job_failed, telling_failures
+from airflow_config_providers.spark.audit.session import Tick, audit_session
+from airflow_config_providers.spark.audit.spark_failures import job_failed, translating_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -287,7 +288,7 @@ class LeakAudit:
         sent = self._sent
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
-        with telling_failures(job_failed):
+        with translating_failures(job_failed):
             problems = tasks.flatMap(lambda group: write_copies(group, _finder(sent.value))).collect()
         return {file.path: problem for file, problem in zip(files, problems, strict=True) if problem}
 
@@ -299,7 +300,7 @@ class LeakAudit:
         """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
         sent, octets = self._sent, self._octets
         tasks = self._context.parallelize([row_of(group) for group in groups], len(groups))
-        with telling_failures(job_failed), ThreadPoolExecutor(1) as threads:
+        with translating_failures(job_failed), ThreadPoolExecutor(1) as threads:
             found = threads.submit(tasks.flatMap(lambda row: _search_all(row, sent, octets)).collect)
             while not found.done():
                 wait([found], _SECONDS)

@@ -18,7 +18,8 @@ from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.batches import packed
 from airflow_config_providers.spark.audit.records.record_row import CONTENT, LISTED, SCHEMA, TRY, Content, RecordRow
 from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader
-from airflow_config_providers.spark.audit.session import NO_PATH, Tick
+from airflow_config_providers.spark.audit.session import Tick
+from airflow_config_providers.spark.audit.spark_failures import NO_PATH
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

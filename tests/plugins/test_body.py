@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers.exceptions import MalformedRequestError
-from airflow_config_providers.plugins.request import alteration, rolled_back, setting_of
+from airflow_config_providers.plugins.body import alteration, rolled_back, setting_of
 
 HALF = "\ud800"
 

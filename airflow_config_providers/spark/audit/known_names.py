@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 _NAMES: Final[Mapping[str, Sequence[str]]] = {
@@ -24,9 +25,11 @@ def remember_names(jvm: Any) -> None:
     :param jvm: as ``SparkContext`` has it
     """
     from py4j.java_gateway import JavaClass  # noqa: PLC0415 - it comes with PySpark
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - see above
 
     for name, members in _NAMES.items():
-        found = getattr(jvm, name)
-        if isinstance(found, JavaClass):  # others are in another version of Spark
-            vars(found).update({member: getattr(found, member) for member in members})
-            vars(jvm)[name] = found
+        with suppress(Py4JError):  # another version of Spark has other members
+            found = getattr(jvm, name)
+            if isinstance(found, JavaClass):  # and other classes
+                vars(found).update({member: getattr(found, member) for member in members})
+                vars(jvm)[name] = found

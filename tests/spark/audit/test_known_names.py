@@ -16,19 +16,20 @@ from airflow_config_providers.spark.audit.known_names import remember_names
 
 
 class Client:
-    """Answers Py4J as a JVM does whose classes have any member; ``packages`` are no classes there."""
+    """Answers Py4J as a JVM does whose classes have any member but ``lacking``; ``packages`` are no classes there."""
 
-    def __init__(self, *packages: str) -> None:
+    def __init__(self, *packages: str, lacking: str = "") -> None:
         self._packages = packages
+        self._lacking = lacking
         self.converters = None
         self.gateway_property = SimpleNamespace(pool=None)
         self.asked: list[str] = []
 
     def send_command(self, command: str) -> str:
-        _, kind, name, *_ = command.split("\n")
+        _, kind, name, member, *_ = command.split("\n")
         self.asked.append(name)
         if f"{kind}\n" != protocol.REFL_GET_UNKNOWN_SUB_COMMAND_NAME:
-            return protocol.SUCCESS + protocol.METHOD_TYPE
+            return protocol.ERROR if member == self._lacking else protocol.SUCCESS + protocol.METHOD_TYPE
         return protocol.SUCCESS_PACKAGE if name in self._packages else protocol.SUCCESS_CLASS + name
 
 
@@ -62,3 +63,10 @@ def test_a_class_that_another_version_of_spark_lacks_is_left_alone() -> None:
     getattr(jvm, session)
 
     assert client.asked == [session]
+
+
+def test_a_class_that_lacks_a_member_in_another_version_of_spark_is_left_alone() -> None:
+    jvm = remembering(client := Client(lacking="lit"))
+
+    assert (jvm.PythonUtils.toSeq.name, jvm.functions.col.name) == ("toSeq", "col")
+    assert client.asked == ["functions", "functions"]

@@ -33,6 +33,7 @@ from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark import driver_providers
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.driver_providers import WRAPPING_LOGIN_TTL, WRAPPING_ROLE, WRAPPING_TTL
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.layer_files import ConfigFile
 from airflow_config_providers.spark.processes import child_process
@@ -184,10 +185,7 @@ class JobResolver:
         )
 
 
-_ROLE: Final = "wrapping.role"
-_TTL: Final = "wrapping.ttl"
-_LOGIN_TTL: Final = "wrapping.login_ttl"
-_LONGEST: Final = {_TTL: 24 * 60 * 60, _LOGIN_TTL: 10 * 365 * 24 * 60 * 60}
+_LONGEST: Final = {WRAPPING_TTL: 24 * 60 * 60, WRAPPING_LOGIN_TTL: 10 * 365 * 24 * 60 * 60}
 """The most seconds that each of these parameters can ask for."""
 
 
@@ -248,10 +246,10 @@ class DriverResolver(JobResolver):
 
         :raises ProviderLookupError: Vault did not create a secret ID
         """
-        found = {} if self.not_python else dict(self.definitions)
-        for definition in read_definitions(found)[0]:
-            found = {key: text for key, text in found.items() if key not in _wrapping_keys(definition)}
-            if _ROLE in definition.params:
+        definitions = {} if self.not_python else self.definitions
+        found = driver_providers.without_wrapping(definitions)
+        for definition in read_definitions(definitions)[0]:
+            if WRAPPING_ROLE in definition.params:
                 key = f"config.providers.{definition.name}.param.{driver_providers.WRAPPED}"
                 found[key] = self._wrapped(definition)
         return driver_providers.to_spark_keys(found)
@@ -264,11 +262,11 @@ class DriverResolver(JobResolver):
         provider = self.providers.named(definition.name)
         if not isinstance(provider, SecretIdProvider):
             raise ProviderDefinitionError(
-                f"driver.{definition.key('param.' + _ROLE)}: the worker has no provider of class vault named "
+                f"driver.{definition.key('param.' + WRAPPING_ROLE)}: the worker has no provider of class vault named "
                 f"'{printable(definition.name)}' to create a secret ID. Add one."
             )
         made = provider.wrapped_secret_id(
-            str(definition.params[_ROLE]),
+            str(definition.params[WRAPPING_ROLE]),
             mount_point=str(definition.params.get("auth_mount_point", "")).strip("/"),
             **_seconds(definition),
         )
@@ -336,13 +334,9 @@ def _why_not(item: PlacedText, provider: str, names: set[str], not_python: str) 
     return ""
 
 
-def _wrapping_keys(definition: ProviderDefinition) -> set[str]:
-    return {f"config.providers.{definition.name}.param.{name}" for name in (_ROLE, *_LONGEST)}
-
-
 def _seconds(definition: ProviderDefinition) -> dict[str, int]:
     """Return the arguments of ``wrapped_secret_id`` that are durations; those without a parameter are left out."""
-    asked = {"seconds": _TTL, "login_seconds": _LOGIN_TTL}
+    asked = {"seconds": WRAPPING_TTL, "login_seconds": WRAPPING_LOGIN_TTL}
     given = {argument: name for argument, name in asked.items() if name in definition.params}
     return {"seconds": 300, **{argument: _duration(definition, name) for argument, name in given.items()}}
 

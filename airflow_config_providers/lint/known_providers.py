@@ -22,6 +22,7 @@ from airflow_config_providers.job.providers_connection import (
     parse_extra,
 )
 from airflow_config_providers.lint.finding import UNREAD_DEFINITION, Finding, SourcePlace
+from airflow_config_providers.spark.driver_providers import without_wrapping
 from airflow_config_providers.spark.layer_files import read_text
 
 _PREFIX: Final = "AIRFLOW_CONN_"
@@ -115,7 +116,8 @@ def _of_connection(connection: Connection, *, home: str, place: str) -> KnownPro
 
 
 def _known(props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str, place: str = "") -> KnownProviders:
-    own, others = ({one.name: one for one in read_definitions(found)[0]} for found in (props, of_driver))
+    sent = without_wrapping(of_driver)
+    own, others = ({one.name: one for one in read_definitions(found)[0]} for found in (props, sent))
     problems = [*_unread_keys(own), *(f"{OF_DRIVER}{problem}" for problem in _unread_keys(others))]
     names = own.keys() | others.keys()
     in_one_form = {

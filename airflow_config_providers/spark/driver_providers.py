@@ -18,6 +18,11 @@ PREFIX: Final = "spark."
 FILE_KEY: Final = "spark.config.providers_file"
 """The key for the path of a properties file on the cluster that replaces the other keys."""
 
+WRAPPING_ROLE: Final = "wrapping.role"
+WRAPPING_TTL: Final = "wrapping.ttl"
+WRAPPING_LOGIN_TTL: Final = "wrapping.login_ttl"
+"""The parameters with which the worker makes a wrapped secret ID for a driver, which does not get them."""
+
 WRAPPED: Final = "wrapped_secret_id"
 """The one secret that these definitions may hold, since it can be unwrapped only once and for a short time."""
 
@@ -86,6 +91,16 @@ def from_spark_keys(configs: Mapping[str, str]) -> dict[str, str]:
         for key, value in configs.items()
         if is_driver_definition(key) and key != FILE_KEY
     }
+
+
+def without_wrapping(definitions: Mapping[str, str]) -> dict[str, str]:
+    """Return the definitions without the parameters that only the worker reads."""
+    ours = {
+        f"{CONFIG_PROVIDERS}.{definition.name}.param.{name}"
+        for definition in read_definitions(definitions)[0]
+        for name in (WRAPPING_ROLE, WRAPPING_TTL, WRAPPING_LOGIN_TTL)
+    }
+    return {key: text for key, text in definitions.items() if key not in ours}
 
 
 def names(definitions: Mapping[str, str]) -> set[str]:

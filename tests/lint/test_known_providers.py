@@ -139,3 +139,25 @@ def test_a_definition_whose_names_are_right_has_no_findings(more: dict[str, str]
     given = {"config.providers": "f", "config.providers.f.class": "file"}
 
     assert known_providers.of_extra(json.dumps(given | more)).findings == ()
+
+
+def test_a_driver_whose_secret_id_the_worker_wraps_has_no_findings():
+    params = ["url", "auth_type", "role_id", "wrapping.role", "wrapping.ttl", "wrapping.login_ttl"]
+    given = {f"driver.config.providers.v.param.{name}": "1" for name in params}
+
+    known = known_providers.of_extra(
+        json.dumps({"driver.config.providers": "v", "driver.config.providers.v.class": "vault"} | given)
+    )
+
+    assert known.findings == ()
+
+
+def test_a_worker_has_no_secret_id_to_wrap_for_itself():
+    given = {
+        "config.providers": "v",
+        "config.providers.v.class": "vault",
+        "config.providers.v.param.wrapping.role": "r",
+    }
+
+    ((_, _, text),) = places(known_providers.of_extra(json.dumps(given)))
+    assert "param.wrapping.role would be ignored" in text

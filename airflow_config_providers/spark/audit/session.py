@@ -15,7 +15,6 @@ from airflow_config_providers.core.process_environment import having
 from airflow_config_providers.exceptions import ConfigException, SubmitError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark.audit.known_names import remember_names
 from airflow_config_providers.spark.audit.spark_failures import SECRET_KEY, job_failed, translating_failures
 from airflow_config_providers.spark.installation import SparkInstallation, matching
 from airflow_config_providers.spark.jvm import has_started, launch, spark_home, unwritable
@@ -84,7 +83,6 @@ def audit_session(master: str | None = None, configs: Mapping[str, str] | None =
     with _quiet_py4j():
         session, is_new = _started(master, configs or {})
         try:
-            remember_names(pyspark.SparkContext._jvm)
             _require_encryption(session)
             _require_package(session)
             yield session

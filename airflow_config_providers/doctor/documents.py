@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Final, Protocol
 
-from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, of_problem
+from airflow_config_providers.core.diagnosis import Diagnosis, doubt, of_problem
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import document
 from airflow_config_providers.dynamic.store import ConfigStore, Listing
@@ -29,8 +30,8 @@ def check_documents(store: ListedStore) -> Iterator[Diagnosis]:
     """
     found = _findings(store, document.documents(store.names(document.PREFIX)))
     yield from islice(found, _MOST)
-    if next(found, None) is not None:
-        yield fault("There are more such variables.", "Correct these first, and repeat the check.")
+    if (more := next(found, None)) is not None:  # the gravest come first
+        yield replace(more, what="There are more such variables.", way_out="Correct these first, and repeat the check.")
 
 
 def _findings(store: ConfigStore, names: list[str]) -> Iterator[Diagnosis]:

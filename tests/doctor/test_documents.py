@@ -47,3 +47,14 @@ def test_of_many_findings_only_the_first_are_shown(store):
     store.texts |= {f"config_providers.dynamic.dag.d{number}": "broken" for number in range(30)}
 
     assert [one.what for one in check_documents(store)][10:] == ["There are more such variables."]
+
+
+def test_many_documents_that_are_not_listed_are_no_error(store):
+    for number in range(30):
+        dag = ConfigResource(ResourceType.DAG, f"d{number}")
+        ConfigAdmin(store).incremental_alter_configs({dag: [AlterConfigOp("spark.app.size", "1")]})
+    del store.texts[name_of(DEPLOYMENT)]
+
+    found = list(check_documents(store))
+    assert found[10].what == "There are more such variables."
+    assert {one.severity for one in found} == {Severity.WARNING}

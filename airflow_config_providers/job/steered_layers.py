@@ -111,7 +111,7 @@ def _read(task: ConfigResource, opener: Opener | None = None) -> TaskDynamic:
     from airflow_config_providers.dynamic.inheritance import hidden, layers_of, task_configs  # noqa: PLC0415 - a deployment can turn it off
     from airflow_config_providers.providers import airflow_secrets  # noqa: PLC0415 - as above
 
-    configs = task_configs(task, airflow_secrets.variable)
+    configs = task_configs(task, airflow_secrets.stored_variable)
     return TaskDynamic(layers_of(configs, opener or hidden), configs.values())
 
 

@@ -27,6 +27,7 @@ from airflow_config_providers.providers.backend_faults import (
     error_of,
     keep_values_out_of_debug_logs,
     unavailable,
+    undecipherable,
 )
 
 EXECUTION_API: Final = "Airflow's Execution API"
@@ -52,6 +53,23 @@ def variable(key: str) -> str | None:
     :raises ProviderUnavailableError: a secrets backend cannot answer now
     """
     return _first_answer(lambda backend: read_variable(backend, key), f"variable '{printable(key)}'")
+
+
+def stored_variable(key: str) -> str | None:
+    """
+    Return what ``variable`` does, unless Airflow's database has a variable of this name that was not returned.
+
+    Airflow's API server answers that there is no such variable if it cannot decrypt it. Before Airflow 3.3, a task
+    cannot tell the two apart. Costs a second request if there is no variable.
+
+    :raises ProviderUnavailableError: the API server cannot decrypt it; also as ``variable``
+    """
+    found, what = variable(key), f"variable '{printable(key)}'"
+    if found is not None or not asked(lambda: _has_name(key, what), who=EXECUTION_API, what=what):
+        return found
+    if (found := variable(key)) is None:  # it can have been created meanwhile
+        raise undecipherable(EXECUTION_API, what)
+    return found
 
 
 def connection(conn_id: str) -> Any | None:
@@ -364,6 +382,16 @@ def _variable_of_execution_api(key: str) -> str | None:
 
     answer = _ask_execution_api(GetVariable(key=key), f"variable '{printable(key)}'")
     return None if answer is None else _text(answer.value)
+
+
+def _has_name(key: str, what: str) -> bool:
+    """Return whether Airflow's database has a variable of this name, readable or not; False if that is not known."""
+    from airflow_config_providers.airflow_compat import variable_names_request  # noqa: PLC0415 - heavy; as above
+
+    if not has_supervisor() or (request := variable_names_request(key)) is None:
+        return False
+    answer = _ask_execution_api(request, what)
+    return answer is not None and key in answer.keys
 
 
 def _connection_of_execution_api(conn_id: str) -> Any | None:

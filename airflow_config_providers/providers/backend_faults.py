@@ -112,7 +112,7 @@ def error_of(error: Exception, *, who: str, what: str) -> ConfigProvidersError |
     if any(_names(cause) & WITHOUT_AWS_CREDENTIALS for cause in causes):
         return unavailable(who, what, reason=type(error).__name__, way_out=_SIGN_IN)
     if _FERNET_ERROR in _names(error):
-        return unavailable(who, what, reason="it cannot be decrypted", way_out=_OF_FERNET)
+        return undecipherable(who, what)
     if _DATABASE_ERROR in _names(error):
         return unavailable(who, what, reason=type(error).__name__, way_out=_OF_DATABASE)
     code = _aws_code(error)
@@ -137,6 +137,11 @@ def unavailable(
 ) -> ProviderUnavailableError:
     """Return the error for what ``who`` cannot return now."""
     return ProviderUnavailableError(f"{who} could not return {what} ({reason}). {way_out}")
+
+
+def undecipherable(who: str, what: str) -> ProviderUnavailableError:
+    """Return the error for what Airflow's database has, encrypted with a Fernet key that ``who`` does not have."""
+    return unavailable(who, what, reason="it cannot be decrypted", way_out=_OF_FERNET)
 
 
 def _refusal(error: BaseException, who: str, what: str) -> AccessDeniedError | None:

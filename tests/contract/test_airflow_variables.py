@@ -9,6 +9,11 @@ pytest.importorskip("airflow")
 from airflow.models.crypto import get_fernet
 from airflow.models.log import Log
 from airflow.models.variable import Variable
+from airflow.secrets.metastore import MetastoreBackend
+from cryptography.fernet import Fernet
+from sqlalchemy import create_engine, insert
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import StaticPool
 
 from airflow_config_providers.dynamic.airflow_store import airflow_session
 from airflow_config_providers.dynamic.document import _LONGEST_NAME
@@ -31,6 +36,23 @@ def test_what_a_variable_encrypts_is_what_the_store_decrypts():
 
     assert (fernet.decrypt(stored) if variable.is_encrypted else stored) == b"text"
     assert variable.is_encrypted is fernet.is_encrypted
+
+
+def test_a_variable_that_cannot_be_decrypted_is_missing_and_its_name_is_not(monkeypatch):
+    routes = pytest.importorskip("airflow.api_fastapi.execution_api.routes.variables")
+    if not hasattr(routes, "get_variable_keys"):
+        pytest.skip("A task can ask for the names of variables since Airflow 3.3")
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", Fernet.generate_key().decode())
+    get_fernet.cache_clear()
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    Variable.__table__.create(engine)
+    with Session(engine) as session:
+        session.execute(insert(Variable.__table__).values(key="a", val="of another key", is_encrypted=True))
+
+        assert MetastoreBackend().get_variable("a", session=session) is None
+        assert routes.get_variable_keys(session, prefix="a", limit=1000, offset=0).keys == ["a"]
+    engine.dispose()
+    get_fernet.cache_clear()
 
 
 def test_a_variable_that_the_store_does_not_give_a_column_has_none():

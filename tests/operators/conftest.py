@@ -221,6 +221,8 @@ class Supervisor:
         self.messages.append(msg)
         if type(msg).__name__ == "GetVariable":
             return self._variable(msg.key)
+        if type(msg).__name__ == "GetVariableKeys":
+            return self._names(msg.prefix)
         if self._state is not None and type(msg).__name__.endswith("TaskStateStore"):
             return self._task_state(msg)
         if "XCom" in type(msg).__name__ and (answer := self._own_xcom(msg)) is not None:
@@ -253,6 +255,12 @@ class Supervisor:
         if text is None:
             return ErrorResponse(error=ErrorType.VARIABLE_NOT_FOUND, detail={"key": key})
         return VariableResult(key=key, value=text)
+
+    def _names(self, beginning):
+        from airflow.sdk.execution_time.comms import VariableKeysResult
+
+        names = sorted(name for name in self._store.texts if name.startswith(beginning))
+        return VariableKeysResult(keys=names, total_entries=len(names))
 
     def _task_state(self, msg):
         from airflow.sdk.exceptions import ErrorType

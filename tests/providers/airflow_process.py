@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from airflow.secrets import BaseSecretsBackend
@@ -12,11 +12,14 @@ class Supervisor:
     """
     Replaces the supervisor, with which a task communicates.
 
-    :param answers: name of a variable or connection -> answer, or error to raise; other names do not exist
+    :param answers: name of a variable or connection, or the beginning of names with ``*`` -> answer, or error to raise;
+        other names do not exist
+    :param names: the names of variables in the database, whether or not it can decrypt them
     """
 
-    def __init__(self, answers: Mapping[str, Any]) -> None:
+    def __init__(self, answers: Mapping[str, Any], names: Collection[str] = ()) -> None:
         self._answers = answers
+        self._names = names
         self.asked: list[str] = []
 
     def send(self, msg: Any) -> Any:
@@ -24,15 +27,25 @@ class Supervisor:
         from airflow.sdk.execution_time.comms import ErrorResponse
 
         kind = type(msg).__name__
-        if kind not in {"GetVariable", "GetConnection"}:
+        if kind == "GetVariableKeys":
+            name, otherwise = f"{msg.prefix}*", self._with_names(msg.prefix)
+        elif kind == "GetVariable":
+            name, otherwise = msg.key, ErrorResponse(error=ErrorType.VARIABLE_NOT_FOUND)
+        elif kind == "GetConnection":
+            name, otherwise = msg.conn_id, ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
+        else:
             return None
-        name = msg.key if kind == "GetVariable" else msg.conn_id
         self.asked.append(name)
-        missing = ErrorType.VARIABLE_NOT_FOUND if kind == "GetVariable" else ErrorType.CONNECTION_NOT_FOUND
-        answer = self._answers.get(name, ErrorResponse(error=missing))
+        answer = self._answers.get(name, otherwise)
         if isinstance(answer, BaseException):
             raise answer
         return answer
+
+    def _with_names(self, beginning: str) -> Any:
+        from airflow.sdk.execution_time.comms import VariableKeysResult
+
+        names = [name for name in self._names if name.startswith(beginning)]
+        return VariableKeysResult(keys=names, total_entries=len(names))
 
 
 def variable_result(key: str, value: str | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,12 @@ collect_ignore_glob = (
 def in_task(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Supervisor]:
     """Be a task: ``in_task({"name": answer})`` gives its supervisor."""
 
-    def be(answers: dict[str, Any] | None = None) -> Supervisor:
+    def be(answers: dict[str, Any] | None = None, names: Collection[str] = ()) -> Supervisor:
         from airflow.sdk.execution_time import task_runner
 
         from tests.providers.airflow_process import Supervisor
 
-        supervisor = Supervisor(answers or {})
+        supervisor = Supervisor({} if answers is None else answers, names)
         monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
         return supervisor
 

@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from airflow.sdk.execution_time import comms
 from cryptography.fernet import Fernet
 
+from tests.limits import PATIENT_AIRFLOW
 from tests.servers import quick_python
 
 FILL = """
@@ -113,6 +115,58 @@ def test_a_connection_that_another_key_has_encrypted_is_not_taken_for_missing(tm
     run(FILL, tmp_path, AIRFLOW__CORE__FERNET_KEY=before)
 
     assert run(script, tmp_path, AIRFLOW__CORE__FERNET_KEY=after).splitlines()[-1] == "ProviderUnavailableError"
+
+
+TASK = """
+from airflow.sdk import DAG, task
+from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.providers.airflow_secrets import stored_variable
+
+@task
+def ask():
+    try:
+        print("found", stored_variable("stored"), stored_variable("missing"))
+    except ProviderUnavailableError as error:
+        print("refused", error)
+
+with DAG("asking", schedule=None):
+    ask()
+"""
+
+
+FERNET_KEY = "AIRFLOW__CORE__FERNET_KEY"
+
+
+def airflow(home: Path, *arguments: str, key: str) -> str:
+    environ = {"AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False", FERNET_KEY: key}
+    done = quick_python.run("-m", "airflow", *arguments, env={**os.environ, **PATIENT_AIRFLOW, **environ})
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """An Airflow with a DAG that asks for variables, and the key that has encrypted them."""
+    home, key = tmp_path_factory.mktemp("encrypted"), Fernet.generate_key().decode()
+    (home / "dags").mkdir()
+    (home / "dags/asking.py").write_text(TASK)
+    airflow(home, "db", "migrate", key=key)
+    run(FILL, home, **{FERNET_KEY: key})
+    return home, key
+
+
+@pytest.mark.slow
+def test_a_task_gets_what_the_key_of_the_api_server_decrypts(encrypted: tuple[Path, str]) -> None:
+    home, key = encrypted
+
+    assert "found from the database None" in airflow(home, "dags", "test", "asking", key=key)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(comms, "GetVariableKeys"), reason="A task can ask for names since Airflow 3.3")
+def test_a_task_does_not_take_what_another_key_has_encrypted_for_missing(encrypted: tuple[Path, str]) -> None:
+    said = airflow(encrypted[0], "dags", "test", "asking", key=Fernet.generate_key().decode())
+
+    assert "refused Airflow's Execution API could not return variable 'stored' (it cannot be decrypted)." in said
 
 
 @pytest.mark.slow

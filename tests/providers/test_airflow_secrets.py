@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from airflow.models.connection import Connection
 from airflow.sdk.exceptions import AirflowRuntimeError, AirflowSecretsBackendAccessDenied
+from airflow.sdk.execution_time import comms
 
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -16,7 +17,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_secrets import mistake
+from airflow_config_providers.providers.airflow_secrets import mistake, stored_variable
 from tests.providers.airflow_process import connection_result, error_response, variable_result
 
 CANARY = f"c4nary-{secrets.token_hex(8)}"
@@ -114,6 +115,63 @@ def test_an_outage_of_the_execution_api_is_not_taken_for_missing(in_task, answer
 
     assert isinstance(error, ProviderUnavailableError)
     assert f"({reason})" in str(error)
+
+
+lists_names = pytest.mark.skipif(
+    not hasattr(comms, "GetVariableKeys"), reason="A task can ask for the names of variables since Airflow 3.3"
+)
+
+
+@lists_names
+def test_a_stored_variable_that_the_api_server_cannot_decrypt_is_not_taken_for_missing(in_task):
+    in_task(names=["x"])
+
+    assert str(failure(stored_variable)) == (
+        "Airflow's Execution API could not return variable 'x' (it cannot be decrypted). "
+        "Set fernet_key in [core] to the key with which it was written."
+    )
+
+
+@pytest.mark.parametrize("names", [(), ("x.history",)], ids=["no variable", "a longer name"])
+def test_a_stored_variable_that_airflow_does_not_have_is_missing(in_task, names):
+    in_task(names=names)
+
+    assert stored_variable("x") is None
+
+
+def test_a_stored_variable_that_can_be_read_costs_one_request(in_task):
+    supervisor = in_task({"x": variable_result("x", "text")}, names=["x"])
+
+    assert stored_variable("x") == "text"
+    assert supervisor.asked == ["x"]
+
+
+@lists_names
+def test_a_stored_variable_that_is_created_between_two_requests_is_read(in_task):
+    answers: dict[str, Any] = {}
+    supervisor = in_task(answers, names=["x"])
+    send = supervisor.send
+
+    def create(message: Any) -> Any:
+        if type(message).__name__ == "GetVariableKeys":
+            answers["x"] = variable_result("x", "text")
+        return send(message)
+
+    supervisor.send = create
+
+    assert stored_variable("x") == "text"
+
+
+@lists_names
+@pytest.mark.parametrize(
+    "answer",
+    [error_response("GENERIC_ERROR", message=CANARY), EOFError(CANARY), object()],
+    ids=["error", "dead", "odd"],
+)
+def test_an_outage_while_names_are_asked_for_is_not_taken_for_missing(in_task, answer):
+    in_task({"x*": answer})
+
+    assert isinstance(failure(stored_variable), ProviderUnavailableError)
 
 
 def test_the_environment_of_a_task_comes_first(in_task, monkeypatch):

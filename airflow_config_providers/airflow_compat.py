@@ -50,7 +50,6 @@ __all__ = [
     "resuming_argument",
     "resuming_method",
     "task_decorator_factory",
-    "variable_names_request",
 ]
 
 
@@ -109,14 +108,6 @@ def _discovered(folder: str, *, safe_mode: bool) -> list[str]:
 
     importer = PythonDagImporter()
     return [str(one.path) for one in find_file_dag_definitions(Path(folder), (".py", ".zip")) if can_have_dags(one)]
-
-
-def variable_names_request(beginning: str) -> Any | None:
-    """Return what a task sends to get the names of variables that begin so; None before Airflow 3.3, which has none."""
-    from airflow.sdk.execution_time import comms  # noqa: PLC0415 - heavy; only a task has it at hand
-
-    request = getattr(comms, "GetVariableKeys", None)
-    return request and request(prefix=beginning)
 
 
 def map_index_of(model: Any) -> Any:

@@ -386,11 +386,13 @@ def _variable_of_execution_api(key: str) -> str | None:
 
 def _has_name(key: str, what: str) -> bool:
     """Return whether Airflow's database has a variable of this name, readable or not; False if that is not known."""
-    from airflow_config_providers.airflow_compat import variable_names_request  # noqa: PLC0415 - heavy; as above
-
-    if not has_supervisor() or (request := variable_names_request(key)) is None:
+    if not has_supervisor():
         return False
-    answer = _ask_execution_api(request, what)
+    from airflow.sdk.execution_time import comms  # noqa: PLC0415 - heavy; only a task has it at hand
+
+    if not hasattr(comms, "GetVariableKeys"):  # before Airflow 3.3
+        return False
+    answer = _ask_execution_api(comms.GetVariableKeys(prefix=key), what)
     return answer is not None and key in answer.keys
 
 

@@ -59,8 +59,8 @@ def stored_variable(key: str) -> str | None:
     """
     Return what ``variable`` does, unless Airflow's database has a variable of this name that was not returned.
 
-    Airflow's API server answers that there is no such variable if it cannot decrypt it. Before Airflow 3.3, a task
-    cannot tell the two apart. Costs a second request if there is no variable.
+    Airflow's API server answers that there is no such variable if it cannot decrypt it. Before Airflow 3.3, and if
+    there are teams, a task cannot tell the two apart. Costs a second request if there is no variable.
 
     :raises ProviderUnavailableError: the API server cannot decrypt it; also as ``variable``
     """
@@ -386,7 +386,7 @@ def _variable_of_execution_api(key: str) -> str | None:
 
 def _has_name(key: str, what: str) -> bool:
     """Return whether Airflow's database has a variable of this name, readable or not; False if that is not known."""
-    if not has_supervisor():
+    if not has_supervisor() or has_teams():  # a task without a team is told the names of all teams, too
         return False
     from airflow.sdk.execution_time import comms  # noqa: PLC0415 - heavy; only a task has it at hand
 

@@ -139,6 +139,14 @@ def test_a_stored_variable_that_airflow_does_not_have_is_missing(in_task, names)
     assert stored_variable("x") is None
 
 
+def test_a_stored_variable_of_a_team_is_not_taken_for_one_that_cannot_be_decrypted(in_task, monkeypatch):
+    """Airflow tells a task without a team the names of the variables of all teams."""
+    monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", "True")
+    in_task(names=["x"])
+
+    assert stored_variable("x") is None
+
+
 def test_a_stored_variable_that_can_be_read_costs_one_request(in_task):
     supervisor = in_task({"x": variable_result("x", "text")}, names=["x"])
 

@@ -105,7 +105,7 @@ _SUBCOMMANDS: Final = (
     ),
     _action(
         "lint.lint",
-        "Find mistakes in DAG files, layer files and policies, without a database or a secret store",
+        "Find mistakes in DAG files, layer files, policies and providers, without a database or a secret store",
         (*options.LINTED, *options.RULES, options.REPORT),
         help_texts.LINT,
     ),

@@ -317,7 +317,7 @@ def _bounded(pieces: Iterable[bytes]) -> bytes:
 
 
 def _too_large(address: str, found: str, *, is_change: bool) -> ConfigException:
-    way_out = "The change might have been made: check the history" if is_change else "Name a key, or a task"
+    way_out = "The change might have been made: check the history" if is_change else "Ask for less, such as one task"
     return ConfigException(f"{printable(address)} answered with {found}. {way_out}.")
 
 

@@ -1,1 +1,1 @@
-"""Finds mistakes in DAG files, layer files and policy files, without a server, a database or a secret store."""
+"""Finds mistakes in DAG files, layer files, policies and definitions of providers, without a server or a database."""

@@ -135,7 +135,7 @@ def _absence() -> str:
     """Say where the variable is missing: often it is on one worker only."""
     return (
         f"The process that reads it, on {printable(os.uname().nodename)}, has no such environment variable. Set it "
-        f"there and restart what runs tasks, or correct the reference."
+        f"there and restart what starts that process, or correct the reference."
     )
 
 

@@ -152,7 +152,7 @@ BOMB = gzip.compress(bytes(65 * 1024 * 1024))
 @pytest.mark.parametrize(
     ("ask", "way_out"),
     [
-        pytest.param(describe, "Name a key, or a task.", id="describe"),
+        pytest.param(describe, "Ask for less, such as one task.", id="describe"),
         pytest.param(alter, "The change might have been made: check the history.", id="alter"),
     ],
 )

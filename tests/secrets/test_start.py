@@ -233,4 +233,4 @@ def test_an_option_that_airflow_asks_for_later_stops_who_asks(start):
 
     assert done.returncode != 0
     assert "setting core__fernet_key cannot be resolved" in done.stderr
-    assert "Correct the reference, or add the key where the provider reads" in done.stderr
+    assert "Set it there and restart what starts that process, or correct the reference." in done.stderr

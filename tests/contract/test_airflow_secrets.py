@@ -73,6 +73,16 @@ def test_the_execution_api_is_asked_as_airflow_asks_it():
     assert "_process_connection_result_conn(msg)" in source
 
 
+def test_a_task_can_ask_for_names_of_variables_as_airflow_does():
+    from airflow.sdk.execution_time import comms, context
+
+    if not hasattr(comms, "GetVariableKeys"):
+        pytest.skip("A task can ask for names since Airflow 3.3")
+    assert comms.GetVariableKeys(prefix="x").prefix == "x"
+    assert comms.VariableKeysResult(keys=["xy"], total_entries=1).keys == ["xy"]
+    assert "GetVariableKeys(prefix=prefix" in inspect.getsource(context._get_variable_keys)
+
+
 def test_an_answer_of_the_execution_api_becomes_a_connection():
     from airflow.sdk.execution_time.context import _process_connection_result_conn
 

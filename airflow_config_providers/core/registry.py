@@ -188,6 +188,7 @@ class ProviderRegistry:
         """Create all providers, then configure them; if anything is wrong, close them and raise all problems."""
         problems = [problem for definition in definitions for problem in definition.problems]
         providers: dict[str, ConfigProvider] = {}
+        known: dict[str, dict[str, Any]] = {}
         incomplete: set[str] = set()
         try:
             for definition in definitions:
@@ -196,17 +197,15 @@ class ProviderRegistry:
                 except ProviderDefinitionError as error:
                     problems += error.problems
                 else:
-                    missing = self._missing_params(provider, definition)
+                    missing, unknown = self._missing_params(provider, definition), _unknown_params(provider, definition)
                     incomplete.update([definition.name] if missing else [])
-                    problems += [*_unknown_params(provider, definition).values(), *missing]
+                    known[definition.name] = {k: v for k, v in definition.params.items() if k not in unknown}
+                    problems += [*unknown.values(), *missing]
             if len(providers) == len(definitions):
-                for definition in definitions:
-                    problems += _problems_of_configuring(
-                        providers[definition.name],
-                        definition,
-                        is_complete=definition.name not in incomplete,
-                        collects_all=bool(problems),
-                    )
+                for name, provider in providers.items():
+                    configure = partial(_configure, provider, known[name])
+                    call = partial(_forgiving, configure) if name in incomplete else configure
+                    problems += _problems_of_configuring(name, call, collects_all=bool(problems))
             refuse(ProviderDefinitionError, problems)
         except BaseException:
             close_all(_labelled(providers))
@@ -280,24 +279,18 @@ def _listed(props: Mapping[str, Any]) -> dict[str, ProviderDefinition]:
     return {definition.name: definition for definition in definitions}
 
 
-def _problems_of_configuring(
-    provider: ConfigProvider, definition: ProviderDefinition, *, is_complete: bool, collects_all: bool
-) -> list[str]:
+def _problems_of_configuring(name: str, configure: Callable[[], object], *, collects_all: bool) -> list[str]:
     """
-    Configure a provider with the parameters that it knows, and return what is wrong with its definition.
+    Configure a provider, and return what is wrong with its definition.
 
-    :param is_complete: whether it has all parameters that it requires
     :param collects_all: whether there are other problems, so that no error may take their place
     :raises ProviderLookupError: it was refused, or could not connect; if there are no other problems
     """
     collected = (ConfigProvidersError,) if collects_all else (ProviderDefinitionError, ConfigException)
-    unknown = _unknown_params(provider, definition)
-    configure = partial(_configure, provider, {k: v for k, v in definition.params.items() if k not in unknown})
-    call = configure if is_complete else partial(_forgiving, configure)
     try:
-        guarded(call, lambda: "it cannot be configured", ProviderDefinitionError)
+        guarded(configure, lambda: "it cannot be configured", ProviderDefinitionError)
     except collected as error:
-        return [f"Provider {printable(definition.name)}: {_with_way_out(problem)}" for problem in error.problems]
+        return [f"Provider {printable(name)}: {_with_way_out(problem)}" for problem in error.problems]
     return []
 
 

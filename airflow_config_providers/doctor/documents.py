@@ -36,17 +36,17 @@ def check_documents(store: ListedStore) -> Iterator[Diagnosis]:
 
 def _findings(store: ConfigStore, names: list[str]) -> Iterator[Diagnosis]:
     """Yield what is wrong with each document. Each is read alone: an error of one hides no other."""
-    unreadable = [problem for name in names for problem in problems_of(partial(_read, store, name))]
-    yield from map(of_problem, unreadable)
     of_deployment = document.name_of(document.DEPLOYMENT)
-    if problems_of(partial(_read, store, of_deployment)):
-        return
-    listing = _read(store, of_deployment)
-    yield from (_unlisted(name, of_deployment) for name in names if name != of_deployment and not listing.lists(name))
+    found: dict[str, document.Document] = {}
 
+    def read(name: str) -> None:
+        found[name] = document.read(store.read([name])[name].text, name=name)
 
-def _read(store: ConfigStore, name: str) -> document.Document:
-    return document.read(store.read([name])[name].text, name=name)
+    for name in dict.fromkeys([*names, of_deployment]):
+        yield from map(of_problem, problems_of(partial(read, name)))
+    if (listing := found.get(of_deployment)) is not None:
+        of_dags = (name for name in names if name != of_deployment)
+        yield from (_unlisted(name, of_deployment) for name in of_dags if not listing.lists(name))
 
 
 def _unlisted(name: str, of_deployment: str) -> Diagnosis:

@@ -275,11 +275,11 @@ class DriverResolver(JobResolver):
 
     def _problems(self, strings: JobStrings) -> Iterator[str]:
         """Yield why the driver cannot resolve what it is left, and what others would see there."""
-        placed = strings.configs()
+        names, placed = driver_providers.names(self.definitions), strings.configs()
         yield from self._problems_of_keys(strings.layered)
-        yield from self._problems_of_references(placed)
+        yield from self._problems_of_references(placed, names)
         if not self.allow_exposed:
-            for item, key in substituted_secrets(placed, driver_providers.names(self.definitions), ()):
+            for item, key in substituted_secrets(placed, names, ()):
                 name = printable(item.name)
                 yield f"{name}: Spark replaces {printable(key)} in it by its secret, and shows the result. Remove it."
         yield from _problems_of_variables(strings)
@@ -296,8 +296,7 @@ class DriverResolver(JobResolver):
                 f"'{printable(self.providers.conn_id)}'. Remove it there, or set resolve_in='worker'."
             )
 
-    def _problems_of_references(self, placed: Iterable[PlacedText]) -> Iterator[str]:
-        names = driver_providers.names(self.definitions)
+    def _problems_of_references(self, placed: Iterable[PlacedText], names: set[str]) -> Iterator[str]:
         for item in placed:
             for variable in dict.fromkeys(variables(item.text)):
                 if problem := _why_not(item, variable.provider, names, self.not_python):

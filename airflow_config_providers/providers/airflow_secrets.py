@@ -386,7 +386,7 @@ def _variable_of_execution_api(key: str) -> str | None:
 
 def _has_name(key: str, what: str) -> bool:
     """Return whether Airflow's database has a variable of this name, readable or not; False if that is not known."""
-    if not has_supervisor() or has_teams():  # a task without a team is told the names of all teams, too
+    if not has_supervisor() or has_teams():  # a task without a team gets the names of all teams' variables
         return False
     from airflow.sdk.execution_time import comms  # noqa: PLC0415 - heavy; only a task has it at hand
 

@@ -38,12 +38,7 @@ class PySparkMixin(ConfiguredOperator):
         from airflow_config_providers.log.descriptors import guarded_descriptors
         from airflow_config_providers.operators.added_later import check_added
         from airflow_config_providers.spark import jvm
-        from airflow_config_providers.spark.driver_ports import (
-            LOCAL_MASTER,
-            authenticated,
-            doubt_of_context,
-            doubt_of_ports,
-        )
+        from airflow_config_providers.spark.driver_ports import LOCAL_MASTER
 
         check_added(self, self.config_kwargs)
         delivery = self._try_state.handover.delivery(self.config_kwargs, in_process=True)
@@ -57,11 +52,7 @@ class PySparkMixin(ConfiguredOperator):
             has_jvm = jvm.has_started()
             seen = settings if has_jvm else _settings(connection, delivery.plain)
             master = _master(connection, seen) or LOCAL_MASTER
-            if (running := jvm.of_context()) is None:
-                delivery = authenticated(delivery, master, settings)
-                of_ports = doubt_of_ports(delivery, settings)
-            else:
-                of_ports = doubt_of_context(delivery, settings, running)
+            delivery, of_ports = _with_closed_ports(delivery, master, settings)
             for doubt in filter(None, (delivery.doubt_of_yarn(master), of_ports)):
                 self.log.warning(doubt)
             if has_jvm:
@@ -104,6 +95,16 @@ def _settings(connection: Any, configs: Mapping[str, str]) -> Mapping[str, Any]:
     host = str(connection.host or "")
     url = f"{host}:{connection.port}" if connection.port else host
     return {**connection.extra_dejson, **({_REMOTE: url} if host.startswith(_SERVER) else {}), **configs}
+
+
+def _with_closed_ports(delivery: Delivery, master: str, settings: Mapping[str, Any]) -> tuple[Delivery, str]:
+    """Return ``delivery`` with what closes the ports of its driver, and the warning if they stay open."""
+    from airflow_config_providers.spark import driver_ports, jvm
+
+    if (running := jvm.of_context()) is not None:
+        return delivery, driver_ports.doubt_of_context(delivery, settings, running)
+    delivery = driver_ports.authenticated(delivery, master, settings)
+    return delivery, driver_ports.doubt_of_ports(delivery, settings)
 
 
 def _master(connection: Any, settings: Mapping[str, Any]) -> str:

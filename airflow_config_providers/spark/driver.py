@@ -234,14 +234,15 @@ def _start(
     """Start Spark, and reverse its error, which can quote a value if Spark refuses the configuration."""
     try:
         conf = process.start(values, withheld=withheld)
-        added = closing(dict(conf.getAll()), found)
+        configs = dict(conf.getAll())
+        added = closing(configs, found)
         pyspark.SparkContext(conf=conf.setAll(list(added.items())))
     except ConfigException:
         raise
     except Exception as error:  # noqa: BLE001 - Spark and its JVM can raise anything
         problem = found.reverser.reverse_text(f"{type(error).__name__}: {error}")
     else:
-        if doubt := open_ports(dict(conf.getAll()), found):
+        if doubt := open_ports({**configs, **added}, found):
             _log.warning(doubt)
         return
     raise ConfigException(f"Spark did not start: {problem}")

@@ -8,6 +8,9 @@ MASTER: Final = "spark.master"
 
 AUTHENTICATE_KEY: Final = "spark.authenticate"
 
+SECRET_KEY: Final = "spark.authenticate.secret"  # noqa: S105 - the name of a key
+"""The key of what the processes of a cluster know of each other."""
+
 
 def closes_ports(value: object) -> bool:
     """Return whether a value of ``spark.authenticate`` closes the ports of a driver."""

@@ -55,12 +55,12 @@ def doubt_of_ports(delivery: Delivery, settings: Mapping[str, object] | None = N
 
     :param settings: as for ``authenticated``
     """
-    return _OPEN if delivery.has_secrets and not _is_decided({**(settings or {}), **delivery.configs}) else ""
+    return doubt_of_driver({**(settings or {}), **delivery.configs}) if delivery.has_secrets else ""
 
 
 def doubt_of_driver(configs: Mapping[str, object]) -> str:
     """Return the same warning for a driver with secrets that resolves ``configs``, all that it has, itself."""
-    return "" if _is_decided(configs) else _OPEN
+    return "" if AUTHENTICATE_KEY in configs else _OPEN
 
 
 def doubt_of_context(delivery: Delivery, settings: Mapping[str, object], running: Mapping[str, str]) -> str:
@@ -73,12 +73,5 @@ def doubt_of_context(delivery: Delivery, settings: Mapping[str, object], running
     :param running: the configuration of the SparkContext
     """
     asked = {AUTHENTICATE_KEY: "true", **settings, **delivery.configs}[AUTHENTICATE_KEY]
-    return _OPEN_BEFORE if delivery.has_secrets and closes_ports(asked) and not _is_closed(running) else ""
-
-
-def _is_decided(configs: Mapping[str, object]) -> bool:
-    return AUTHENTICATE_KEY in configs
-
-
-def _is_closed(configs: Mapping[str, str]) -> bool:
-    return closes_ports(configs.get(AUTHENTICATE_KEY, ""))
+    is_closed = closes_ports(running.get(AUTHENTICATE_KEY, ""))
+    return _OPEN_BEFORE if delivery.has_secrets and closes_ports(asked) and not is_closed else ""

@@ -15,7 +15,8 @@ from airflow_config_providers.core.process_environment import having
 from airflow_config_providers.exceptions import ConfigException, SubmitError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark.audit.spark_failures import SECRET_KEY, job_failed, translating_failures
+from airflow_config_providers.spark.audit.spark_failures import job_failed, translating_failures
+from airflow_config_providers.spark.driver_keys import SECRET_KEY
 from airflow_config_providers.spark.installation import SparkInstallation, matching
 from airflow_config_providers.spark.jvm import has_started, launch, spark_home, unwritable
 

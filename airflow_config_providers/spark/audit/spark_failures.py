@@ -12,12 +12,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, raise_alone
+from airflow_config_providers.spark.driver_keys import SECRET_KEY
 
 NO_PATH: Final = "PATH_NOT_FOUND"
 """Spark's name for a path that does not exist."""
-
-SECRET_KEY: Final = "spark.authenticate.secret"  # noqa: S105 - the name of a key
-"""The key of what the processes of a cluster know of each other."""
 
 _MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 

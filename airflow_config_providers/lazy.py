@@ -1,10 +1,14 @@
-"""Names that are imported when they are first used."""
+"""What is made on first use, and then kept: modules, names, properties and patterns."""
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache, partial
+from typing import Any, Generic, TypeVar, overload
+
+_T = TypeVar("_T")
 
 
 class LazyModule:
@@ -45,3 +49,33 @@ def names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any
         return getattr(importlib.import_module(places[name]), name)
 
     return get, lambda: sorted(places), sorted(places)
+
+
+class cached_property(Generic[_T]):  # noqa: N801 - a decorator, like the one in functools
+    """
+    The result of the decorated method, kept in the object. Two threads that read it at once can both compute it.
+
+    :param make: the method
+    """
+
+    def __init__(self, make: Callable[[Any], _T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_property[_T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> _T: ...
+    def __get__(self, instance: object | None, owner: type) -> cached_property[_T] | _T:
+        if instance is None:
+            return self
+        made: _T = vars(instance).setdefault(self._name, self._make(instance))
+        return made
+
+
+def compiled_later(pattern: bytes, flags: int = 0) -> Callable[[], re.Pattern[bytes]]:
+    """Return a function that returns the compiled ``pattern``: few texts need it, and some take milliseconds."""
+    return cache(partial(re.compile, pattern, flags))

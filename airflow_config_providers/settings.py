@@ -13,15 +13,14 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from airflow_config_providers.airflow_compat import conf, config_errors
-from airflow_config_providers.core.text import octets, whole_number
-from airflow_config_providers.core.wording import not_one_of
+from airflow_config_providers.core.text import not_one_of, octets, whole_number
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.get_provider_info import OPTIONS
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.lookup import FetchOptions
-    from airflow_config_providers.core.password import Password
     from airflow_config_providers.core.resolver import Unresolved
+    from airflow_config_providers.core.sensitive import Password
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
     from airflow_config_providers.spark.key_check import UnknownKeys
 

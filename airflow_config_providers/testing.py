@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 from uuid import uuid4
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.process_environment import having
-from airflow_config_providers.core.provider import BatchConfigProvider, ConfigChangeCallback, ConfigProvider
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigChangeCallback, ConfigData, ConfigProvider
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 
 

@@ -17,7 +17,7 @@ import dynaconf
 import omegaconf
 
 from airflow_config_providers.core import ConfigLayer, ConfigProvider, ConfigResolver, ConfigSource, ConfigTransformer
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.spark.catalogue import spark_definition
 from benchmarks.measure import Aim, Effort, Report, Work, compared
 from benchmarks.ratios import Watched, cpu

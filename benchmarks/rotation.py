@@ -16,7 +16,7 @@ from pathlib import Path
 
 from watchfiles import watch
 
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.providers import DirectoryConfigProvider
 from benchmarks.measure import Aim, Effort, Report, number
 

@@ -6,8 +6,7 @@ import os
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import BatchConfigProvider
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,

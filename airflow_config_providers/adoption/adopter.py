@@ -17,8 +17,7 @@ from airflow_config_providers.adoption.proof import Imports, ProofMaker, are_in_
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing, written_path
 from airflow_config_providers.core.layers import LayeredConfig
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.job.job_layers import deployed_layers

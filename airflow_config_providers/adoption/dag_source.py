@@ -11,8 +11,8 @@ from pathlib import Path
 from tokenize import TokenError
 from typing import Final
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
+from airflow_config_providers.lazy import cached_property
 
 _READS: Final = {
     "airflow.sdk.Variable.get": "variable",

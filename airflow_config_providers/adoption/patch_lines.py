@@ -17,9 +17,9 @@ from typing import Final
 
 from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
 from airflow_config_providers.adoption.references import has_hidden_text
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.templates import without_templates
+from airflow_config_providers.core.text import grouped
 from airflow_config_providers.core.variable import beside_references
 
 _CODE: Final = frozenset(

@@ -12,8 +12,7 @@ from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, 
 from airflow_config_providers.cli.output import progress, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.diagnosis import Severity
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.doctor import own_settings, stores, versions
 from airflow_config_providers.doctor.examination import Check, PatientCheck, Site, examine
 from airflow_config_providers.exceptions import refuse

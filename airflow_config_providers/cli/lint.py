@@ -15,8 +15,7 @@ from airflow_config_providers import __version__
 from airflow_config_providers.cli.arguments import seconds, separated, text_of
 from airflow_config_providers.cli.failing import FOUND, INCOMPLETE, Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
-from airflow_config_providers.core.text import octets, one_line, printable
-from airflow_config_providers.core.wording import first_of, how_many
+from airflow_config_providers.core.text import first_of, how_many, octets, one_line, printable
 from airflow_config_providers.exceptions import ConfigProvidersError, refuse
 from airflow_config_providers.lint.finding import RULES, UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file

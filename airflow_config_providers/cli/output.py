@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.password import HIDDEN
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, NOT_READ_HERE, Row, as_json

@@ -12,8 +12,7 @@ from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import UNDECIDED, Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, progress, show, show_document
 from airflow_config_providers.cli.target import require_here
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import there_are
+from airflow_config_providers.core.text import printable, there_are
 from airflow_config_providers.exceptions import PolicyViolation, refuse
 from airflow_config_providers.job.policies import deployment_policies, open_policies
 from airflow_config_providers.planning.plan import Plan, Policies, changed_keys, document, running_tries, verdicts

@@ -12,8 +12,7 @@ from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.registry import ConfiguredProviders
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError, refuse

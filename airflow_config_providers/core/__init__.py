@@ -1,19 +1,18 @@
 """
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
-- References and their values: ``variable``, ``data``, ``transformer``, ``templates``.
+- References and their values: ``variable``, ``transformer``, ``templates``.
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking
   them: ``lookup``, ``retries``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
-  with the above into a ``resolved_config``, or says why not by ``reference_problems``.
+  with the above into a ``resolved_config``, or says why not.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``resource``, ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``,
   ``reload``.
-- Threads and processes: ``concurrency``, ``process_environment``, ``cached``, ``closed_on_exit``, ``closing``,
-  ``ending``.
-- Strings, lists and formats: ``text``, ``wording``, ``report_once``, ``lists``, ``nested``, ``properties``,
-  ``document``, ``java_text``, ``yaml_properties``, ``named_file``, ``storage_url``.
-- What must not be shown: ``password``, ``sensitive``, ``errors``.
+- Threads and processes: ``concurrency``, ``process_environment``, ``closed_on_exit``, ``closing``, ``ending``.
+- Strings, lists and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``yaml_properties``,
+  ``named_file``, ``storage_url``.
+- What must not be shown: ``sensitive``, ``errors``.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from airflow_config_providers import lazy
 if TYPE_CHECKING:
     from airflow_config_providers.core.alter import AlterConfigOp as AlterConfigOp
     from airflow_config_providers.core.alter import OpType as OpType
-    from airflow_config_providers.core.data import ConfigData as ConfigData
     from airflow_config_providers.core.definition.abstract_config import AbstractConfig as AbstractConfig
     from airflow_config_providers.core.definition.config_def import NO_DEFAULT_VALUE as NO_DEFAULT_VALUE
     from airflow_config_providers.core.definition.config_def import ConfigDef as ConfigDef
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigSource as ConfigSource
     from airflow_config_providers.core.layers import ConfigSynonym as ConfigSynonym
     from airflow_config_providers.core.layers import LayeredConfig as LayeredConfig
-    from airflow_config_providers.core.password import Password as Password
     from airflow_config_providers.core.policy import AlterConfigPolicy as AlterConfigPolicy
     from airflow_config_providers.core.policy import Enforcement as Enforcement
     from airflow_config_providers.core.policy import Judged as Judged
@@ -66,6 +63,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.polled_provider import PolledConfigProvider as PolledConfigProvider
     from airflow_config_providers.core.provider import BatchConfigProvider as BatchConfigProvider
     from airflow_config_providers.core.provider import ConfigChangeCallback as ConfigChangeCallback
+    from airflow_config_providers.core.provider import ConfigData as ConfigData
     from airflow_config_providers.core.provider import ConfigProvider as ConfigProvider
     from airflow_config_providers.core.provider import SecretIdProvider as SecretIdProvider
     from airflow_config_providers.core.reconfigurable import Reconfigurable as Reconfigurable
@@ -80,6 +78,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.resource import ConfigResource as ConfigResource
     from airflow_config_providers.core.resource import ResourceType as ResourceType
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer as ReverseTransformer
+    from airflow_config_providers.core.sensitive import Password as Password
     from airflow_config_providers.core.transformer import ConfigTransformer as ConfigTransformer
     from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
     from airflow_config_providers.core.transformer import Limits as Limits
@@ -89,7 +88,6 @@ __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
         "alter": "AlterConfigOp OpType",
-        "data": "ConfigData",
         "definition.abstract_config": "AbstractConfig",
         "definition.config_def": "NO_DEFAULT_VALUE ConfigDef ConfigKey ConfigValue Importance",
         "definition.config_type": "ConfigType",
@@ -99,10 +97,9 @@ __getattr__, __dir__, __all__ = lazy.names(
         ),
         "environment": "EnvironmentOverrides",
         "layers": "ConfigEntry ConfigLayer ConfigSource ConfigSynonym LayeredConfig",
-        "password": "Password",
         "policy": "AlterConfigPolicy Enforcement Judged Moment NamedPolicy PolicyViolation RequestMetadata judged",
         "polled_provider": "PolledConfigProvider",
-        "provider": "BatchConfigProvider ConfigChangeCallback ConfigProvider SecretIdProvider",
+        "provider": "BatchConfigProvider ConfigChangeCallback ConfigData ConfigProvider SecretIdProvider",
         "reconfigurable": "Reconfigurable Reconfigurables",
         "reload": "ReloadAction ReloadScheduler",
         "registry": "ConfiguredProviders ProviderRegistry",
@@ -110,6 +107,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "resolver": "ConfigResolver Unresolved",
         "resource": "ConfigResource ResourceType",
         "reversal.reverse": "ReverseTransformer",
+        "sensitive": "Password",
         "transformer": "ConfigTransformer ConfigTransformerResult Limits",
         "variable": "ConfigVariable",
     },

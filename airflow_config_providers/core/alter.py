@@ -11,8 +11,8 @@ from typing import Final, Generic, TypeVar
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.keys import key_type_problem, type_problems, value_type_problem
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.resource import ConfigResource, ResourceType, member_of
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException

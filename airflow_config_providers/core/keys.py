@@ -7,10 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from airflow_config_providers.core.lists import grouped
-from airflow_config_providers.core.text import half_pair, printable
+from airflow_config_providers.core.text import grouped, half_pair, of_type, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.core.wording import of_type
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError, refuse
 
 CONFIG_PROVIDERS: Final = "config.providers"

@@ -9,14 +9,13 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.keys import key_problems, require_texts, spellings, text_problem
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
-from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.core.sensitive import HIDDEN
+from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import beside_references, scan
-from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.lazy import cached_property
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey

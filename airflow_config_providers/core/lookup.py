@@ -8,13 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.errors import foreign_failure, kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
-from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData, ConfigProvider
 from airflow_config_providers.core.retries import Retries
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import (
     ConfigProvidersError,
     ProviderDefinitionError,

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
-from airflow_config_providers.core.wording import nearest
 
 _PREFIX: Final = f"{CONFIG_PROVIDERS}."
 _PARAM: Final = "param."

@@ -20,9 +20,8 @@ from airflow_config_providers.core.provider_definition import (
     unknown_provider,
     unlisted_names,
 )
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.core.wording import counted, nearest
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,

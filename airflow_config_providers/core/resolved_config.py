@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NoReturn, cast
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.layers import ConfigEntry, LayeredConfig
 from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.text import first_of
 from airflow_config_providers.core.transformer import ConfigTransformerResult
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigException
 
 _MOST_NAMED: Final = 10

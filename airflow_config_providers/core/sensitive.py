@@ -1,4 +1,4 @@
-"""Keys and strings that look like secrets."""
+"""The type that carries a secret, what is shown in its place, and keys and strings that look like secrets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
+
+from airflow_config_providers.core.text import octets
+
+HIDDEN: Final = "[hidden]"
 
 TELLING_NAMES: Final = (
     r"secret|passw|passphrase|pwd|token|credential|signature|connection[._-]?string"
@@ -44,6 +48,38 @@ Parts of which every match has one, because it takes long to compile the pattern
 
 None has an ``i``: ``(?i)`` also finds it without a dot, and as a capital letter with one, unlike ``casefold``.
 """
+
+
+class Password:
+    """A string that is shown as ``[hidden]``. Compared by value, in constant time; not picklable."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    @property
+    def value(self) -> str:
+        """The string itself."""
+        return self._value
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Password):
+            return NotImplemented
+        import hmac  # noqa: PLC0415 - slow to import, and passwords are rarely compared
+
+        return hmac.compare_digest(octets(self._value), octets(other._value))
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Password is not pickled or copied: send the reference it came from")
 
 
 @lru_cache(maxsize=4_096)  # each key is asked for in every layer, and again whenever it is shown

@@ -13,8 +13,7 @@ from typing import Final, Protocol
 from airflow_config_providers.core.concurrency.per_process import forget_in_children
 from airflow_config_providers.core.concurrency.timetable import Start, Timetable, in_daemon
 from airflow_config_providers.core.concurrency.workers import in_thread
-from airflow_config_providers.core.data import ConfigData, ContentHash
-from airflow_config_providers.core.provider import ConfigChangeCallback
+from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigData, ContentHash
 from airflow_config_providers.core.text import printable
 
 _log: Final = logging.getLogger(__name__)

@@ -1,14 +1,18 @@
-"""Strings from outside: as bytes, as numbers, and in a message or a field of a limited length."""
+"""Strings: as bytes, as numbers, in a message or a field of a limited length; and small functions on lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 LONGEST = 200
 """The most characters of a name or a line from outside that a message shows in one piece."""
 
 _MOST_OCTETS = 4  # of one character in UTF-8
+
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 
 
 def octets(text: str) -> bytes:
@@ -116,3 +120,84 @@ def _script(character: str) -> str:
     import unicodedata  # noqa: PLC0415 - slow to import, and most names are ASCII
 
     return unicodedata.name(character, "").split(" ")[0] if character.isalpha() else ""
+
+
+def counted(count: float, noun: str, plural: str = "") -> str:
+    """
+    Return a number with its noun, as in ``1 key`` and ``2,000 keys``.
+
+    :param plural: the noun of other numbers than 1; by default with an s
+    """
+    shown = f"{count:,}" if isinstance(count, int) else f"{count:g}"
+    return f"{shown} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def how_many(count: int, noun: str) -> str:
+    """Return a number with its noun, as ``counted`` does, but ``no keys`` for 0."""
+    return counted(count, noun) if count else f"no {noun}s"
+
+
+def there_are(count: int, noun: str) -> str:
+    """Return the beginning of a sentence, as in ``There is 1 key`` and ``There are 2 keys``."""
+    return f"There {'is' if count == 1 else 'are'} {counted(count, noun)}"
+
+
+def first_of(names: Iterable[str], *, most: int = 3, noun: str = "") -> str:
+    """
+    Return the first ``most`` of the different ``names`` on one line, and how many more there are.
+
+    :param noun: what they are, if the sentence does not say so
+    """
+    distinct = list(dict.fromkeys(names))
+    shown, others = ", ".join(map(printable, distinct[:most])), len(distinct) - most
+    more = counted(others, f"more {noun}") if noun else f"{others:,} more"
+    return f"{shown} and {more}" if others > 0 else shown
+
+
+def of_type(value: object) -> str:
+    """Return what a message says of a value that must not be shown, such as ``of type int``."""
+    return f"of type {type(value).__name__}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return a hint such as ``, did you mean 'vault'?`` if a known name is close, otherwise an empty string."""
+    import difflib  # noqa: PLC0415 - slow to import, and only an error needs it
+
+    close = difflib.get_close_matches(name[:LONGEST], sorted(names), n=1)
+    return f", did you mean '{printable(close[0])}'?" if close else ""
+
+
+def not_one_of(text: str, choices: Sequence[str]) -> str:
+    """Return a sentence that says that ``text`` is not one of ``choices``, and which one it resembles."""
+    return f"'{printable(text)}' is not one of {', '.join(choices)}{nearest(text, choices) or '.'}"
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+    """Return key -> its items; both in the order of ``pairs``."""
+    found: dict[_Key, list[_Item]] = {}
+    for key, item in pairs:
+        found.setdefault(key, []).append(item)
+    return found
+
+
+def in_all(lists: Sequence[Sequence[_Item]]) -> list[_Item]:
+    """Return the items that every list has, in the order of the first; none without lists."""
+    first, *others = lists or [()]
+    return [item for item in first if all(item in other for other in others)]
+
+
+def several(one_or_more: Iterable[str] | str) -> list[str]:
+    """Return the strings in a list; a string by itself is one, and not its letters."""
+    return [one_or_more] if isinstance(one_or_more, str) else list(one_or_more)
+
+
+def reporting_once(report: Callable[[str], object]) -> Callable[[str], None]:
+    """Return a function that calls ``report`` only for strings that it has not been called with before."""
+    reported: set[str] = set()
+
+    def report_once(text: str) -> None:
+        if text not in reported:
+            reported.add(text)
+            report(text)
+
+    return report_once

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.keys import require_texts
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.lookup import ONCE, Answers, FetchOptions, Lookup, Place
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.text import grouped
 from airflow_config_providers.core.variable import ConfigVariable, Spans, scan
 from airflow_config_providers.exceptions import LimitExceededError
+from airflow_config_providers.lazy import cached_property
 
 Configs = Mapping[str, str | None]
 

@@ -14,8 +14,7 @@ from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_only_in_run
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.objections import DeployedObjections, JobRules
 from airflow_config_providers.deployment.rows import NOT_READ_HERE, Row

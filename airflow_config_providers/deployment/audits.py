@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.storage_url import AZURE, GOOGLE, S3, StorageUrl
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.deployment.known_secrets import KnownSecrets
 from airflow_config_providers.deployment.rows import is_secret
 from airflow_config_providers.dynamic import document, history

@@ -10,9 +10,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym
 from airflow_config_providers.core.resource import ConfigResource, ResourceType
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, first_of, nearest, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.core.wording import counted, first_of, nearest
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
 from airflow_config_providers.deployment.objections import have_other_keys, pass_master, refuse_keys, take_any_key

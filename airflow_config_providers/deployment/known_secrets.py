@@ -13,9 +13,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.lookup import Answers, Lookup
 from airflow_config_providers.core.named_file import lines_of
 from airflow_config_providers.core.provider_definition import unknown_provider
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, first_of, printable
 from airflow_config_providers.core.variable import ConfigVariable, is_like, variables
-from airflow_config_providers.core.wording import counted, first_of
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import reading, recent_tries, stored_record
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason

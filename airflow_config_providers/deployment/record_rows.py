@@ -10,9 +10,8 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.templates import is_template
-from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.deployment.rows import (
     BELOW_FILES,
     HINTS,

@@ -12,9 +12,8 @@ from uuid import UUID
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import map_index_of, region_of
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.core.text import is_storable, printable
+from airflow_config_providers.core.text import counted, is_storable, nearest, printable
 from airflow_config_providers.core.variable import is_like
-from airflow_config_providers.core.wording import counted, nearest
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.database import unavailable
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError

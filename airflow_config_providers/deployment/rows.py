@@ -18,13 +18,12 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType, parse_type
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import keys_in
 from airflow_config_providers.core.resource import ConfigResource, ResourceType
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.dynamic.alterer import AlterConfigResult
 from airflow_config_providers.dynamic.document import Value
 from airflow_config_providers.dynamic.history import Change

@@ -21,8 +21,7 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import is_known_only_in_run
-from airflow_config_providers.core.text import one_line, printable
-from airflow_config_providers.core.wording import first_of, nearest
+from airflow_config_providers.core.text import first_of, nearest, one_line, printable
 from airflow_config_providers.deployment.rows import (
     BELOW_FILES,
     SECRET,

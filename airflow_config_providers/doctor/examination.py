@@ -9,8 +9,7 @@ from typing import Any
 
 from airflow_config_providers.core.concurrency.timed_calls import CallOutcome, call_each
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
-from airflow_config_providers.core.text import one_line
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, one_line
 
 
 @dataclass(frozen=True, slots=True)

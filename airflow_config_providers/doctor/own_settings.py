@@ -12,8 +12,7 @@ from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, doubt, fault, fine, of_problem
 from airflow_config_providers.core.policy import Enforcement
 from airflow_config_providers.core.templates import is_known_only_in_run
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted, nearest
+from airflow_config_providers.core.text import counted, nearest, printable
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.get_provider_info import OPTIONS

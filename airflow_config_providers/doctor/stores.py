@@ -14,8 +14,7 @@ from airflow_config_providers.core.concurrency.timed_calls import call_each
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.doctor.documents import check_documents
 from airflow_config_providers.doctor.examination import Site, failures
 from airflow_config_providers.dynamic.airflow_store import VariableStore

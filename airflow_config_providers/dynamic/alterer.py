@@ -13,9 +13,9 @@ from functools import partial
 from airflow_config_providers.core.alter import absent_elements
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
-from airflow_config_providers.core.lists import in_all
 from airflow_config_providers.core.policy import NamedPolicy, PolicyViolation, judged
 from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.text import in_all
 from airflow_config_providers.dynamic.change_request import ChangeRequest, refuse_odd
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import Followers, Settle

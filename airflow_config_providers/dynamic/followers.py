@@ -12,7 +12,7 @@ from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.closing import Closable
 from airflow_config_providers.core.concurrency.per_process import forget_in_children
 from airflow_config_providers.core.concurrency.timetable import Timetable
-from airflow_config_providers.core.data import ContentHash
+from airflow_config_providers.core.provider import ContentHash
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.variable import scan

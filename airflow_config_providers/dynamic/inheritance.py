@@ -9,8 +9,8 @@ from typing import Final
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import current_name
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.resource import ConfigResource, ResourceType
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.dynamic import document
 from airflow_config_providers.dynamic.document import DEPLOYMENT, EMPTY, Document, Sealed, StoredConfig, Value, name_of
 from airflow_config_providers.exceptions import ProviderUnavailableError

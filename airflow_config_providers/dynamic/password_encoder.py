@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.exceptions import ConfigException, refuse
 

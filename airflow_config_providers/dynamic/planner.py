@@ -10,9 +10,9 @@ from airflow_config_providers.core.alter import AlterConfigOp, Altered, altered,
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import LONGEST_KEY, key_problem, text_problem
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
-from airflow_config_providers.core.password import HIDDEN, Password
 from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.sensitive import HIDDEN, Password
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value

@@ -9,10 +9,9 @@ from functools import partial
 from itertools import count
 from typing import Final, TypeVar
 
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.text import first_of, grouped
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.document import (
     DEPLOYMENT,

@@ -10,10 +10,9 @@ from typing import Any, Final, Self
 from airflow_config_providers import settings
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.concurrency.timetable import Timetable
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.reload import ReloadAction, ReloadScheduler, without_reload_action
-from airflow_config_providers.core.wording import first_of
+from airflow_config_providers.core.text import first_of, grouped
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, SubmitError
 from airflow_config_providers.job.place_subscriptions import AFTER_FAILURE, PlaceSubscriptions, place_name
 from airflow_config_providers.job.run import JobRun

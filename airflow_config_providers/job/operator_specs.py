@@ -387,7 +387,7 @@ def require_known(names: Sequence[str]) -> None:
 
     :raises ConfigException: one is not; names each
     """
-    from airflow_config_providers.core.wording import not_one_of  # noqa: PLC0415 - few DAGs need it
+    from airflow_config_providers.core.text import not_one_of  # noqa: PLC0415 - few DAGs need it
     from airflow_config_providers.exceptions import ConfigException, refuse  # noqa: PLC0415 - as above
 
     known = (ALL, *FAMILIES)

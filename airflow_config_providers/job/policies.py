@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer
-from airflow_config_providers.core.lists import in_all
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.core.text import in_all, one_line, printable
 from airflow_config_providers.exceptions import ConfigProvidersError, listed
 
 if TYPE_CHECKING:

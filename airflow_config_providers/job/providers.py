@@ -11,9 +11,8 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import first_of, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.job.providers_connection import (
     ProvidersConnection,

@@ -10,16 +10,15 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection
 from airflow_config_providers.core import properties
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, refuse
 from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.masker import mask_parameters
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark.layer_files import read_text

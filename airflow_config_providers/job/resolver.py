@@ -12,9 +12,8 @@ from airflow_config_providers.core.provider import ConfigProvider, SecretIdProvi
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
 from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.resolver import ConfigResolver, Unresolved, settle
-from airflow_config_providers.core.text import printable, whole_number
+from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.exceptions import (
     ExposedValueError,
     ProviderDefinitionError,

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.closing import Once
-from airflow_config_providers.core.data import ConfigData, ContentHash
 from airflow_config_providers.core.ending import Ending, is_process_ending
 from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.provider import ConfigData, ContentHash
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer

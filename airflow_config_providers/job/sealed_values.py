@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException

@@ -9,13 +9,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
 from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
 from airflow_config_providers.spark.layer_sources import mapping_layer

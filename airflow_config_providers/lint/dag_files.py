@@ -17,8 +17,7 @@ import msgspec
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.closing import close_all
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.lint.dag_process import AirflowProcess, DagWorker
 from airflow_config_providers.lint.entry import StoredJob, StoredTexts, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Finding, SourcePlace

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from airflow_config_providers.core.text import one_line
-from airflow_config_providers.core.wording import first_of
+from airflow_config_providers.core.text import first_of, one_line
 
 
 class FindingLevel(Enum):

@@ -10,11 +10,10 @@ from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.keys import current_name, key_problem, older_names
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.templates import is_known_only_in_run, is_template, without_templates
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, grouped, printable
 from airflow_config_providers.core.variable import (
     NOT_NESTED,
     ConfigVariable,
@@ -25,7 +24,6 @@ from airflow_config_providers.core.variable import (
     unclosed,
     variables,
 )
-from airflow_config_providers.core.wording import counted
 from airflow_config_providers.job.exposed_values import PlacedText, exposed_texts
 from airflow_config_providers.job.nested_texts import field_of
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob

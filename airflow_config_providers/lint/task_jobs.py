@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.templates import is_known_only_in_run
+from airflow_config_providers.core.text import grouped
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, problems_of
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured

@@ -8,8 +8,7 @@ from typing import Any
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.lists import several
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import one_line, several
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.audits import scope_of_leaks
 from airflow_config_providers.deployment.database_tables import database_of_connection

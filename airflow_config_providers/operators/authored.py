@@ -8,9 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.report_once import reporting_once
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import printable, reporting_once
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.authorship import rendered

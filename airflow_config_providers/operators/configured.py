@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers.airflow_compat import BaseOperator, resuming_argument
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.job import nested_texts
@@ -19,6 +18,7 @@ from airflow_config_providers.job.fields import OURS, JobFields, path_list
 from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.operators.name_conflicts import refuse_taken
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
-from airflow_config_providers.core.lists import several
-from airflow_config_providers.core.text import one_line, printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, one_line, printable, several
 from airflow_config_providers.deployment.audits import (
     RecordsChoice,
     problems_of,

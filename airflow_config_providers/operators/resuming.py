@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers.airflow_compat import resuming_method
-from airflow_config_providers.core.wording import first_of
+from airflow_config_providers.core.text import first_of
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.operators.reversal.author_hooks import defines
 

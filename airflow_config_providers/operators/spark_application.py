@@ -12,8 +12,7 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_ex
 from urllib3.exceptions import HTTPError
 
 from airflow_config_providers.airflow_compat import AirflowException
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import SubmitError
 
 API_GROUP: Final = "spark.apache.org"

@@ -12,10 +12,10 @@ from kubernetes.client import V1ObjectMeta, V1Pod
 from kubernetes.client.exceptions import ApiException
 
 from airflow_config_providers.airflow_compat import AirflowException
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, SubmitError
 from airflow_config_providers.job.nested_texts import NestedString, texts
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.operators.spark_application import API_GROUP, KIND, SparkApplication, wait_until_gone
 

@@ -25,7 +25,7 @@ class SparkPipelinesMixin(ConfiguredOperator):
 
     env_vars: Mapping[str, Any] | None
 
-    @cached_property  # of functools: core.cached keeps what super().hook stores under the same name, the stock hook
+    @cached_property  # of functools: ours keeps what super().hook stores under the same name, the stock hook
     def hook(self) -> ConfiguredSparkPipelinesHook:
         """The stock hook with our additions, which gets values when it runs the pipeline."""
         from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.lazy import cached_property
 
 if TYPE_CHECKING:
     from airflow_config_providers.job.handover import Handover

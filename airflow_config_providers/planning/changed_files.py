@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from airflow_config_providers.airflow_compat import conf
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.templates import fits, literals
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.lint.paths import dags_folder
 from airflow_config_providers.planning.git_revision import Checkout, ignored, is_temporary
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.planning.state import State

@@ -13,12 +13,10 @@ from typing import Any, Final, Self
 
 from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.policy import Moment, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted, first_of
+from airflow_config_providers.core.text import counted, first_of, grouped, printable
 from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.rows import Row, as_json, shown
 from airflow_config_providers.dynamic.policies.policy_set import DENIES, WARNS, LastRequest, PolicyVerdict, verdict_of

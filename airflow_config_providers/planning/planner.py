@@ -11,10 +11,8 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSynonym, LayeredConfig
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.core.text import one_line, printable
-from airflow_config_providers.core.wording import counted, nearest
+from airflow_config_providers.core.text import counted, grouped, nearest, one_line, printable
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import bundles_elsewhere, dags_folder

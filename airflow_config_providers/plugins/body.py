@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypedDict
 
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
-from airflow_config_providers.core.text import is_unicode, printable
-from airflow_config_providers.core.wording import nearest, there_are
+from airflow_config_providers.core.text import is_unicode, nearest, printable, there_are
 from airflow_config_providers.dynamic.planner import LONGEST_VALUE, refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError
 

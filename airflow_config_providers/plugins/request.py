@@ -16,9 +16,8 @@ from starlette.responses import Response
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
-from airflow_config_providers.core.report_once import reporting_once
 from airflow_config_providers.core.resource import ConfigResource, ResourceType
-from airflow_config_providers.core.text import is_storable, printable
+from airflow_config_providers.core.text import is_storable, printable, reporting_once
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets

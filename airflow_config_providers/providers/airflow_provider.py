@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Final
 from airflow_config_providers.core.document import as_text, parse_object, read_all, read_keys
 from airflow_config_providers.core.polled_provider import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.provider import require_configured
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import asked

@@ -13,8 +13,7 @@ from airflow_config_providers.core.document import as_text, parse, parse_object
 from airflow_config_providers.core.entry_points import imported
 from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.process_environment import all_variables, value_of
-from airflow_config_providers.core.text import printable, whole_number
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,

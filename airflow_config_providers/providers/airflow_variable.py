@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.concurrency.workers import side_by_side
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, read_json

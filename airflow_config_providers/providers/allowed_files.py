@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from airflow_config_providers.core.text import printable, whole_number
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable, whole_number
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,

@@ -11,8 +11,7 @@ from typing import Any, Final, Self, TypeVar
 
 from airflow_config_providers.core.concurrency.workers import side_by_side
 from airflow_config_providers.core.document import as_text
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.backend_faults import AWS_BUSY, AWS_SIGNED_OUT, error_of, error_of_aws_code

@@ -10,8 +10,7 @@ from typing import Any, Final
 from airflow_config_providers.core.concurrency.timed_calls import CallOutcome, call_each
 from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, fault, fine, of_problem
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 PATIENCE: Final = 60.0

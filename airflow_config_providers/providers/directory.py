@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import ClassVar
 
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS
 from airflow_config_providers.providers.file import FilesProvider

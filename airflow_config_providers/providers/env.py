@@ -6,12 +6,10 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Final
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.process_environment import all_variables
-from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider, require_configured
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigData, ConfigProvider, require_configured
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
-from airflow_config_providers.core.wording import counted
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, refuse
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames, way_out
 

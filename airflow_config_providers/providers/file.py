@@ -6,10 +6,9 @@ from abc import ABC
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.polled_provider import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.properties import parse
-from airflow_config_providers.core.provider import require_configured
+from airflow_config_providers.core.provider import ConfigData, require_configured
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles

@@ -9,11 +9,9 @@ from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.concurrency.per_process import PerProcess
 from airflow_config_providers.core.concurrency.workers import side_by_side
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import parse_object
-from airflow_config_providers.core.provider import BatchConfigProvider, require_configured
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData, require_configured
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import (

@@ -16,8 +16,7 @@ from airflow.secrets import BaseSecretsBackend
 from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.diagnosis import Diagnosis, of_problem
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,

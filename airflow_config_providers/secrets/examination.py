@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.diagnosis import Diagnosis, fine, of_problem
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.core.wording import counted
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import TEAM, EntryFiles, lines_of, place_of
 from airflow_config_providers.secrets.entry_shapes import Shape

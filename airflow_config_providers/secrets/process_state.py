@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 
 from airflow_config_providers.core.concurrency.per_process import run_in_children
 from airflow_config_providers.core.concurrency.shared_calls import SharedCalls, SingleFlight
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
-from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData, ConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.secrets import answer_chain
 from airflow_config_providers.secrets.definitions import DefinitionSource

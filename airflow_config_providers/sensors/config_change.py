@@ -14,18 +14,15 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow_config_providers import settings
 from airflow_config_providers.core.concurrency.per_process import PerProcess
 from airflow_config_providers.core.concurrency.workers import BriefWorkers
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
-from airflow_config_providers.core.lists import several
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, PolledConfigProvider
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import ConfigData, ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.subscriptions import Subscriptions
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, first_of, printable, several
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.core.wording import counted, first_of
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.job.providers_connection import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider

@@ -8,7 +8,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
 from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
@@ -16,6 +15,7 @@ from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
 from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
 from airflow_config_providers.spark.driver_providers import OF_DEPLOYMENT, is_driver_definition

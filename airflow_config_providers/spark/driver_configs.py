@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from airflow_config_providers.core.concurrency.per_process import forget_in_children
 from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.report_once import reporting_once
 from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
-from airflow_config_providers.core.text import one_line
-from airflow_config_providers.core.wording import first_of
+from airflow_config_providers.core.text import first_of, one_line, reporting_once
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log.installation import Installation, install
 

@@ -16,9 +16,9 @@ from glob import glob
 from pathlib import Path
 from typing import Final, Self
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 Which = Callable[..., str | None]

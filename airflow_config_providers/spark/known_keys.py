@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark import named_arguments
 from airflow_config_providers.spark.catalogue import READ_ONLY
 from airflow_config_providers.spark.catalogue_file import all_names

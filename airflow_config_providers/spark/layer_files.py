@@ -15,9 +15,8 @@ from typing import Final
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.named_file import LARGEST_CONFIG_FILE, read_named
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import grouped, printable
 from airflow_config_providers.exceptions import ConfigException, refuse, system_reason
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
 

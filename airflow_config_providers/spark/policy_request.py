@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import Moment, RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.spark.catalogue import spark_definition
 
 

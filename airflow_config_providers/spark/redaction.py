@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, HIVE_PREFIX, older_names
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.sensitive import TELLING_NAMES
+from airflow_config_providers.core.text import grouped
 
 REDACTION_KEY: Final = "spark.redaction.regex"
 OPTIONS_KEY: Final = "spark.sql.redaction.options.regex"

@@ -15,7 +15,7 @@ from airflow_config_providers.core.alter import (
 )
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.password import HIDDEN
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.exceptions import ConfigException
 
 DEFINITION = (

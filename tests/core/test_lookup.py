@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.lookup import FetchOptions, Lookup
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
-from airflow_config_providers.core.provider import BatchConfigProvider
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigProvidersError,

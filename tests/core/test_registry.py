@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import ConfigData, ConfigProvider
 from airflow_config_providers.core.provider_definition import read_definitions
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
 from airflow_config_providers.core.variable import ConfigVariable

@@ -11,11 +11,11 @@ import traceback
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.lookup import FetchOptions
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.core.resolver import ConfigResolver, Unresolved
 from airflow_config_providers.exceptions import (
     AccessDeniedError,

@@ -1,12 +1,25 @@
-"""Strings in a message or a field."""
+"""Strings in a message or a field, and lists."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.text import shortened, whole_number
+from airflow_config_providers.core.text import (
+    counted,
+    first_of,
+    grouped,
+    in_all,
+    not_one_of,
+    reporting_once,
+    several,
+    shortened,
+    there_are,
+    whole_number,
+)
 
 
 @given(st.lists(st.text(max_size=30), max_size=40), st.integers(60, 600))
@@ -84,3 +97,77 @@ def test_no_sign_is_read_whatever_the_bounds_are() -> None:
 def test_a_whole_number_has_as_many_digits_as_its_bound() -> None:
     most = 10**21
     assert [whole_number(str(number), most=most) for number in (most, most + 1)] == [most, None]
+
+
+def test_a_word_that_is_not_one_of_several_is_named_with_the_nearest() -> None:
+    assert not_one_of("kep", ["fail", "keep"]) == "'kep' is not one of fail, keep, did you mean 'keep'?"
+
+
+def test_a_word_that_resembles_none_ends_the_sentence() -> None:
+    assert not_one_of("x", ["fail", "keep"]) == "'x' is not one of fail, keep."
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        pytest.param(0, "0 entries", id="none"),
+        pytest.param(1, "1 entry", id="one"),
+        pytest.param(2, "2 entries", id="several"),
+        pytest.param(1.0, "1 entry", id="one-as-a-float"),
+        pytest.param(0.5, "0.5 entries", id="less-than-one"),
+    ],
+)
+def test_a_noun_is_in_the_plural_unless_it_is_one(count: float, text: str) -> None:
+    assert counted(count, "entry", "entries") == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "There is 1 key"), (2, "There are 2 keys")])
+def test_a_sentence_that_counts_has_the_verb_of_its_noun(count: int, text: str) -> None:
+    assert there_are(count, "key") == text
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        pytest.param("", "", id="none"),
+        pytest.param("ab", "a, b", id="all"),
+        pytest.param("abab", "a, b", id="twice"),
+        pytest.param("abc", "a, b and 1 more", id="one-more"),
+        pytest.param("a\nc", "a, \\n and 1 more", id="on-one-line"),
+    ],
+)
+def test_the_first_names_are_followed_by_how_many_more_there_are(names: str, text: str) -> None:
+    assert first_of(names, most=2) == text
+
+
+def test_others_are_called_what_they_are_if_asked() -> None:
+    assert first_of(["a", "b", "c"], most=1, noun="task") == "a and 2 more tasks"
+
+
+@pytest.mark.parametrize(
+    ("lists", "found"),
+    [([], []), ([["b", "a"]], ["b", "a"]), ([["b", "a", "c"], ["a", "c", "b"], ["b", "a"]], ["b", "a"])],
+    ids=["none", "one", "several"],
+)
+def test_what_all_lists_have_is_in_the_order_of_the_first(lists: Sequence[Sequence[str]], found: list[str]) -> None:
+    assert in_all(lists) == found
+
+
+def test_groups_and_their_items_keep_their_order() -> None:
+    found = grouped([("b", 2), ("a", 9), ("b", 1)])
+
+    assert [*found.items()] == [("b", [2, 1]), ("a", [9])]
+
+
+@pytest.mark.parametrize(("given", "found"), [("ab", ["ab"]), (("a", "b"), ["a", "b"])], ids=["string", "strings"])
+def test_a_string_by_itself_is_one_and_not_its_letters(given: Sequence[str], found: list[str]) -> None:
+    assert several(given) == found
+
+
+def test_a_text_is_told_once() -> None:
+    told: list[str] = []
+    tell = reporting_once(told.append)
+    for text in ("a", "b", "a"):
+        tell(text)
+
+    assert told == ["a", "b"]

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.lookup import FetchOptions
-from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData, ConfigProvider
 from airflow_config_providers.core.transformer import ConfigTransformer, Limits
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.definition.abstract_config import AbstractConfig
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.providers.file import FileConfigProvider
 

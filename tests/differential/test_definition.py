@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.definition.config_def import NO_DEFAULT_VALUE, ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.definition.validators import Range
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.exceptions import ConfigException
 
 VALUES: Mapping[ConfigType, Sequence[str]] = {

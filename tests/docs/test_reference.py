@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers import exceptions, providers
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.policy import RequestMetadata
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import ConfigData, ConfigProvider
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.job.operator_specs import SUPPORTED
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator

@@ -13,9 +13,9 @@ from airflow_config_providers.core.definition.config_def import ConfigDef, Impor
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.definition.validators import Range
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.policy import AlterConfigPolicy, Enforcement, NamedPolicy, RequestMetadata
 from airflow_config_providers.core.reconfigurable import Reconfigurables
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.history import MOST_CHANGES

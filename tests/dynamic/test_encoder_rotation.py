@@ -7,7 +7,7 @@ import pytest
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import documents, name_of
 from airflow_config_providers.dynamic.encoder_rotation import Rotation

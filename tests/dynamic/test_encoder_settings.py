@@ -14,7 +14,7 @@ from airflow.configuration import conf as airflow_conf
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.cli.encoder import _encoder
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.dynamic.password_encoder import ITERATIONS, EncoderSettings, EncryptedText
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.steered_layers import Opener

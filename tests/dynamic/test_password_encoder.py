@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.exceptions import ConfigException
 

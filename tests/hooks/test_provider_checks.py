@@ -7,8 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import ConfigData, ConfigProvider
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
 from airflow_config_providers.providers.checks import ask_each, summary
 from tests.limits import LONGEST

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from airflow_config_providers.core.concurrency.timetable import Timetable
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.variable import ConfigVariable

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.job import sealed_values

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from airflow_config_providers import exceptions
-from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import ConfigData, ConfigProvider
 
 
 class FailingConfigProvider(ConfigProvider):

@@ -8,8 +8,8 @@ import textwrap
 import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.reconfigurable import Reconfigurables
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.deployment.following import follow
 from airflow_config_providers.dynamic import ConfigAdmin, PasswordEncoder
 from airflow_config_providers.dynamic.document import Document, Sealed, StoredConfig, name_of, write

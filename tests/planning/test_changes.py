@@ -11,8 +11,8 @@ pytest.importorskip("airflow")
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, RequestMetadata
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.planning import changes
 from airflow_config_providers.planning.changes import Comparison, TaskChange

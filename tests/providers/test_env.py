@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.process_environment import lacking
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.core.resolver import ConfigResolver, Unresolved
 from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.exceptions import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError, ProviderLookupError
 from airflow_config_providers.providers.file import FileConfigProvider
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import ConfigData, ConfigProvider
 
 BOOKS: dict[str, Book] = {}
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType, altered, whole
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
     Moment,
@@ -27,6 +26,7 @@ from airflow_config_providers.core.policy import (
     validate_all,
 )
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import HISTORY, documents, name_of
 from airflow_config_providers.dynamic.encoder_rotation import Rotation
@@ -299,7 +299,7 @@ def test_attack_47_passwords_are_compared_in_constant_time(monkeypatch):
 
 
 def test_attack_47_the_hash_of_a_password_is_good_for_one_process_only():
-    script = "from airflow_config_providers.core.password import Password; print(hash(Password('hunter2')))"
+    script = "from airflow_config_providers.core.sensitive import Password; print(hash(Password('hunter2')))"
     run = [sys.executable, "-c", script]
 
     hashes = {subprocess.run(run, capture_output=True, text=True, check=True).stdout for _ in range(3)}

@@ -23,7 +23,6 @@ from airflow_config_providers.core.lookup import FetchOptions
 
 pytest.importorskip("hvac")
 
-from airflow_config_providers.core.concurrency.clock import seconds_since_boot
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.lookup import Lookup
 from airflow_config_providers.core.resolver import ConfigResolver
@@ -36,7 +35,7 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
-from airflow_config_providers.providers.vault.session import Session, Sessions
+from airflow_config_providers.providers.vault.session import Session, Sessions, seconds_since_boot
 from tests.limits import LONGEST, eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, refused, side_by_side
 from tests.providers.vault.processes import helper_of, is_running, open_files, run_job, said, started_job

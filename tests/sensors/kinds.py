@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from typing import ClassVar
 
-from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import ConfigData, ConfigProvider
 
 
 class NoSubscriptions(ConfigProvider):

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.concurrency.per_process import PerProcess
 from airflow_config_providers.core.concurrency.workers import in_thread
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 
 _T = TypeVar("_T")

@@ -9,12 +9,11 @@ from typing import Any
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import convert_to_string
 from airflow_config_providers.core.errors import clearing_frames
-from airflow_config_providers.core.password import HIDDEN, Password
 from airflow_config_providers.core.registry import ProviderRegistry
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.sensitive import HIDDEN, Password
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.exceptions import ConfigException, refuse
 
 log = logging.getLogger(__name__)

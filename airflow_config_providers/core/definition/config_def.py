@@ -15,9 +15,8 @@ from airflow_config_providers.core.definition.config_type import (
     invalid_value,
     parse_type,
 )
-from airflow_config_providers.core.lists import grouped
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import grouped, printable
 from airflow_config_providers.exceptions import ConfigException, refuse
 
 if TYPE_CHECKING:

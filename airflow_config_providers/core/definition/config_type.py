@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers.core.java_text import BLANKS, format_double, parse_double, parse_integer
-from airflow_config_providers.core.password import Password
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import of_type
+from airflow_config_providers.core.sensitive import Password
+from airflow_config_providers.core.text import of_type, printable
 from airflow_config_providers.exceptions import ConfigException
 
 _PATTERN_BLANKS = " \t\n\v\f\r"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from airflow_config_providers.core.definition.config_type import invalid_value
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 
 
 class Validator(Protocol):

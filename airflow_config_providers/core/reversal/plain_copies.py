@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.cached import compiled_later
+from airflow_config_providers.lazy import compiled_later
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.windows import Range

@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from airflow_config_providers.core.cached import compiled_later
+from airflow_config_providers.lazy import compiled_later
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.windows import Range

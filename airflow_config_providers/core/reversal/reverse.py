@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from airflow_config_providers.core.nested import map_leaves
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, EVEN, forms
-from airflow_config_providers.core.reversal.parts import Match, Source
+from airflow_config_providers.core.reversal.patterns import Match, Source
 from airflow_config_providers.core.reversal.search import Finder, replace
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable, scan
 

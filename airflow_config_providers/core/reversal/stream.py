@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from airflow_config_providers.core.reversal.parts import Match
+from airflow_config_providers.core.reversal.patterns import Match
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, find
 from airflow_config_providers.core.reversal.search import LONGEST_OPEN, replace
 from airflow_config_providers.core.text import character, octets

@@ -1,12 +1,10 @@
-"""Windows: short parts of patterns that are searched for first."""
+"""Windows: short parts of patterns that are searched for first, and the automaton that finds them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
-
-from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick, Implementation
 
 WINDOW: Final = 5
 """Bytes of a window."""
@@ -78,6 +76,48 @@ Entry = tuple[bytes, int]
 """A pattern, and the position of a window in it."""
 
 Range = tuple[int, int]
+
+
+class PlainImplementation:
+    """The choices of the library; ignored by ``PlainAhoCorasick``."""
+
+    DFA = "dfa"
+    ContiguousNFA = "contiguous"
+
+
+class PlainAhoCorasick:
+    """
+    Finds patterns by looking up every part of the text that is as long as a pattern.
+
+    The part of the library that this package needs, in pure Python: far slower, but enough for one job.
+
+    :param patterns: not empty
+    """
+
+    def __init__(self, patterns: Iterable[bytes], implementation: str | None = None) -> None:
+        self._by_length: dict[int, dict[bytes, int]] = {}
+        for index, pattern in enumerate(patterns):
+            self._by_length.setdefault(len(pattern), {})[pattern] = index
+
+    def find_matches_as_indexes(
+        self, haystack: bytes | memoryview, overlapping: bool = True
+    ) -> list[tuple[int, int, int]]:
+        """Return pattern index, start and end of every match, including overlapping ones."""
+        haystack = bytes(haystack)
+        found: list[tuple[int, int, int]] = []
+        for length, indexes in self._by_length.items():
+            for start in range(len(haystack) - length + 1):
+                index = indexes.get(haystack[start : start + length])
+                if index is not None:
+                    found.append((index, start, start + length))
+        return sorted(found, key=lambda match: match[2])
+
+
+try:
+    from ahocorasick_rs import BytesAhoCorasick as BytesAhoCorasick  # noqa: PLC0414 - imported from here
+    from ahocorasick_rs import Implementation as Implementation  # noqa: PLC0414 - as above
+except ImportError:
+    BytesAhoCorasick, Implementation = PlainAhoCorasick, PlainImplementation  # type: ignore[misc,assignment]  # the same in use
 
 
 class Stretches(NamedTuple):

@@ -8,8 +8,7 @@ from typing import Final, cast
 
 from airflow_config_providers.core.entry_points import NamedClasses, imported
 from airflow_config_providers.core.policy import AlterConfigPolicy
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
 
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.policies"

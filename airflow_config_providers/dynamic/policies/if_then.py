@@ -7,8 +7,8 @@ from collections.abc import Mapping, Set
 from typing import Any, Final
 
 from airflow_config_providers.core.java_text import BLANKS, SIZES, TIMES, parse_integer, read_quantity
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
 from airflow_config_providers.dynamic.policies.key_names import canonical_name, newest_name, twice_named

@@ -9,11 +9,9 @@ from itertools import pairwise
 from typing import Any, Final
 
 from airflow_config_providers.core.keys import hadoop_name
-from airflow_config_providers.core.lists import grouped
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, RequestMetadata
-from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.sensitive import HIDDEN, shows_secret, sounds_secret
+from airflow_config_providers.core.text import grouped, printable
 from airflow_config_providers.core.variable import ConfigVariable, parse, scan, variables
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
 from airflow_config_providers.dynamic.policies.key_names import (

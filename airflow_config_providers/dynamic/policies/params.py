@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
 
 _T = TypeVar("_T")

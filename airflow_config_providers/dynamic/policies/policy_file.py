@@ -11,8 +11,7 @@ from airflow_config_providers.core.entry_points import registered
 from airflow_config_providers.core.named_file import read_named
 from airflow_config_providers.core.policy import Enforcement, Moment
 from airflow_config_providers.core.resource import ResourceType
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest, not_one_of
+from airflow_config_providers.core.text import nearest, not_one_of, printable
 from airflow_config_providers.core.yaml_properties import is_alias, line_of, syntax_problem, with_depths
 from airflow_config_providers.dynamic.policies.classes import ENTRY_POINT_GROUP, READY
 from airflow_config_providers.exceptions import ConfigException, system_reason

@@ -21,7 +21,7 @@ from airflow_config_providers.core.policy import (
 )
 from airflow_config_providers.core.resource import ResourceType
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
-from airflow_config_providers.core.wording import not_one_of
+from airflow_config_providers.core.text import not_one_of
 from airflow_config_providers.dynamic.policies.cel import CelExpression
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
 from airflow_config_providers.dynamic.policies.key_names import Patterns

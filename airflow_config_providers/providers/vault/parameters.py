@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, LONGEST_POLL_INTERVAL, POLL_INTERVAL
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.logins import approle, aws_iam, azure, credentials, gcp
 from airflow_config_providers.providers.vault.logins.login import Login

@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_config_providers.core.closing import WaitsToClose
-from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import read_keys
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.process_environment import all_variables
-from airflow_config_providers.core.provider import SecretIdProvider, require_configured
+from airflow_config_providers.core.provider import ConfigData, SecretIdProvider, require_configured
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault.logins import approle
 from airflow_config_providers.providers.vault.logins.credentials import TOKEN_VARIABLE

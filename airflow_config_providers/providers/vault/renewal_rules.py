@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.concurrency.clock import seconds_since_boot
 from airflow_config_providers.core.concurrency.per_process import Forgetting, forget_in_children, hold_forks
 from airflow_config_providers.core.concurrency.shared_calls import SingleFlight
 from airflow_config_providers.core.concurrency.timetable import Call, Clock, Start, Timetable
@@ -40,6 +39,13 @@ _BATCH: Final = ("hvb.", "b.")
 """Prefixes of tokens that cannot be given back."""
 
 _LONGEST_MARGIN_SECONDS: Final = 30.0
+
+_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def seconds_since_boot() -> float:
+    """Return seconds that never go back; on Linux, they go on while the machine is suspended, as a server's do."""
+    return time.clock_gettime(_CLOCK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL
-from airflow_config_providers.core.text import printable, whole_number
-from airflow_config_providers.core.wording import nearest
+from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.providers.vault.logins.login import Credential, Login
 
 TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})

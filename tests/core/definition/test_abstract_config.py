@@ -12,8 +12,8 @@ import pytest
 from airflow_config_providers.core.definition.abstract_config import AbstractConfig
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.password import Password
 from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderDefinitionError
 from airflow_config_providers.testing import InMemoryConfigProvider
 

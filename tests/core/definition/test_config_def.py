@@ -17,7 +17,7 @@ from airflow_config_providers.core.definition.config_def import (
 )
 from airflow_config_providers.core.definition.config_type import ConfigType, InvalidValueError
 from airflow_config_providers.core.definition.validators import LambdaValidator, NonEmptyString, Range
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.exceptions import ConfigException
 
 INT, STRING, LIST, PASSWORD = ConfigType.INT, ConfigType.STRING, ConfigType.LIST, ConfigType.PASSWORD

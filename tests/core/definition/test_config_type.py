@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.definition.config_type import ConfigType, convert_to_string, parse_type
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.exceptions import ConfigException
 
 BOOLEAN, STRING, INT, SHORT, LONG = (

@@ -20,7 +20,7 @@ from airflow_config_providers.core.definition.validators import (
     ValidList,
     ValidString,
 )
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.exceptions import ConfigException
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from airflow_config_providers.providers.vault.session import Session, Sessions
 from airflow_config_providers.testing import FakeClock

@@ -14,7 +14,7 @@ from airflow_config_providers.core import (
     ConfigTransformer,
     ProviderRegistry,
 )
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from tests.limits import LONGEST

@@ -3,12 +3,13 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import time
 from pathlib import Path
 
 import pytest
 
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.session import Sessions
+from airflow_config_providers.providers.vault.session import Sessions, seconds_since_boot
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
 
 LOGIN = "POST auth/approle/login 200"
@@ -439,3 +440,10 @@ def test_without_hvac_the_way_out_is_told(vault, secret: str) -> None:
     settings = read_settings(parameters(vault), connections=lambda _: None, environ={})
     with pytest.raises(ProviderDefinitionError, match="pip install hvac"):
         Session(settings, make_client=no_hvac).token()
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this system does not count the time of a suspension")
+def test_it_counts_the_time_for_which_the_machine_was_suspended() -> None:
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    now = seconds_since_boot()
+    assert before <= now <= time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigData
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
-from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, ReverseTransformer, find
 from airflow_config_providers.core.reversal.search import replace as replaced
-from airflow_config_providers.core.reversal.windows import Find, Range
+from airflow_config_providers.core.reversal.windows import BytesAhoCorasick, Find, Range
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from airflow_config_providers.core.wording import how_many
+from airflow_config_providers.core.text import how_many
 from airflow_config_providers.spark.audit.leaks.baseline import Baseline
 from airflow_config_providers.spark.audit.leaks.database_search import SearchedRows
 from airflow_config_providers.spark.audit.leaks.file_listing import FileListing, FoundFile

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick
-from airflow_config_providers.core.reversal.windows import Find
+from airflow_config_providers.core.reversal.windows import BytesAhoCorasick, Find
 from airflow_config_providers.spark.audit.leaks.leak_finder import UNKNOWN, Occurrence
 
 _BREAK: Final = r"(?:\s|\\[nrt]){1,80}+"

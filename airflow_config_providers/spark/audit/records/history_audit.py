@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.wording import how_many
+from airflow_config_providers.core.text import how_many
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.html_plots import Bar, Plot, ranking, weekly

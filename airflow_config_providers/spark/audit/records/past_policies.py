@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.password import HIDDEN
 from airflow_config_providers.core.policy import RequestMetadata, judged
 from airflow_config_providers.core.resource import ConfigResource
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from airflow_config_providers.core.policy import Enforcement
-from airflow_config_providers.core.wording import counted
+from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.text import how_many
 from airflow_config_providers.core.variable import is_like
-from airflow_config_providers.core.wording import how_many
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
 from airflow_config_providers.spark.audit.html_plots import Bar, Plot, ranking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.password import HIDDEN
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit import F
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.data import ContentHash
+from airflow_config_providers.core.provider import ContentHash
 
 CONFIGS = st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=4)
 

@@ -25,7 +25,7 @@ from airflow_config_providers.exceptions import (
     refuse,
 )
 from airflow_config_providers.job.nested_texts import refusing_depth
-from airflow_config_providers.secrets.answer_chain import step
+from airflow_config_providers.secrets.answering import step
 from airflow_config_providers.secrets.refusal import SecretRefusedError, refusal
 from airflow_config_providers.spark.audit.spark_failures import translating_failures
 from airflow_config_providers.spark.processes.child_process import refusing_too_long

@@ -3,7 +3,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 
 - References and their values: ``variable``, ``transformer``, ``templates``.
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``entry_points``, ``on_demand``; asking
-  them: ``lookup``, ``retries``, ``diagnosis``.
+  them: ``lookup``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
   with the above into a ``resolved_config``, or says why not.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.

@@ -1,17 +1,17 @@
-"""Ask providers: one request for each provider and path, several paths in parallel."""
+"""Ask providers: one request for each provider and path, several in parallel, and again if one is unavailable."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast
 
 from airflow_config_providers.core.errors import foreign_failure, kind_and_place
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
-from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData, ConfigProvider
-from airflow_config_providers.core.retries import Retries
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData, ConfigProvider, only_text
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import (
     ConfigProvidersError,
@@ -23,12 +23,11 @@ from airflow_config_providers.exceptions import (
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from tenacity import RetryCallState
+
     from airflow_config_providers.core.concurrency.workers import Workers
 
 _T = TypeVar("_T")
-
-_NUMBERS: Final = (int, float, type(None))
-"""The types of a plain number, or of none."""
 
 _HEAD_START: Final = 0.002
 """
@@ -41,6 +40,19 @@ Place = tuple[str, str]
 
 Outcome = ConfigData | Exception
 """The answer of a provider for a place, or the reason why there is none."""
+
+_P = ParamSpec("_P")
+
+_FIRST_WAIT: Final = 0.4
+"""Seconds before the second attempt."""
+_FACTOR: Final = 3
+"""How many times longer each wait is than the one before; four take 16 seconds, long enough for Vault to restart."""
+_SPAN: Final = 15.0
+"""Seconds after which a call is not retried, unless the provider says when to retry."""
+_LONGEST_WAIT: Final = 60.0
+"""Longest wait in seconds, even if the provider asks for a longer one."""
+_LONGEST_SPREAD: Final = 5.0
+"""Most seconds that are added to the wait a provider asks for, so that many processes do not come back together."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -227,7 +239,7 @@ class _Fetch:
         name, path = place
         try:
             get, keys = self._providers[name].get, frozenset(self._wanted[place])
-            return _only_text(name, self._retries.run(name, get, path, keys))
+            return only_text(name, self._retries.run(name, get, path, keys))
         except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
             return _alone(error)
 
@@ -289,72 +301,13 @@ def _checked(name: str, outcome: Outcome) -> Outcome:
     if isinstance(outcome, Exception):
         return _alone(outcome)
     try:
-        return _only_text(name, outcome)
+        return only_text(name, outcome)
     except Exception as error:  # noqa: BLE001 - the answer of a third party's provider can be anything
         return _alone(error)
 
 
 def _alone(error: Exception) -> Exception:
     return error.alone() if isinstance(error, ConfigProvidersError) else error
-
-
-def _only_text(name: str, answer: ConfigData) -> ConfigData:
-    """
-    Return the answer of provider ``name``, without keys that have None; raise if a part of it has another type.
-
-    What is not made of plain dicts, strings and numbers is copied: a mapping could answer otherwise later, and a
-    subclass of ``str`` could show itself as stars, hide from the reversal, or raise an error when it is compared. A key
-    that is not a string is left out, since no reference has it.
-    """
-    if not isinstance(answer, ConfigData):
-        raise ProviderLookupError(
-            f"Provider '{printable(name)}' returned {type(answer).__name__}. Return a ConfigData; correct the provider."
-        )
-    if misfit := _misfit(answer.ttl, answer.absence, answer.denials):
-        raise ProviderLookupError(f"Provider '{printable(name)}' returned {misfit}. Correct the provider.")
-    if _is_plain(answer):
-        return answer
-    found = [(key, value) for key, value in answer.data.items() if value is not None]
-    odd = sorted(printable(str(key)) for key, value in found if not isinstance(value, str))
-    if odd:
-        raise ProviderLookupError(
-            f"Provider '{printable(name)}' returned something other than a string for {', '.join(odd)}. "
-            f"A provider returns only strings; correct the provider."
-        )
-    denials = _plain((answer.denials or {}).items())
-    return ConfigData(_plain(found), _plain_number(answer.ttl), str.__str__(answer.absence or ""), denials)
-
-
-def _is_plain(answer: ConfigData) -> bool:
-    parts: tuple[object, ...] = (answer.data, answer.denials)
-    if type(answer) is not ConfigData or type(answer.absence) is not str or type(answer.ttl) not in _NUMBERS:
-        return False
-    return all(type(one) is dict and {*map(type, one), *map(type, one.values())} <= {str} for one in parts)
-
-
-def _plain(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    return {str.__str__(key): str.__str__(value) for key, value in pairs if isinstance(key, str)}
-
-
-def _plain_number(number: Any) -> Any:
-    if type(number) in _NUMBERS:
-        return number
-    return float.__float__(number) if isinstance(number, float) else int.__int__(number)
-
-
-def _misfit(ttl: object, absence: object, denials: object) -> str:
-    """Return which part of an answer, besides its data, has another type than it should; empty if none has."""
-    if not isinstance(ttl, int | float | None):
-        return "a ttl that is no number of milliseconds"
-    if absence and not isinstance(absence, str):
-        return "an absence that is not a string"
-    if denials and not _is_text(denials):
-        return "denials that are not a mapping of strings to strings"
-    return ""
-
-
-def _is_text(denials: object) -> bool:
-    return isinstance(denials, Mapping) and all(isinstance(text, str) for one in denials.items() for text in one)
 
 
 def _allowed(answer: ConfigData) -> Mapping[str, str]:
@@ -373,3 +326,117 @@ def _answers(outcomes: Mapping[Place, Outcome]) -> Answers:
         absences={place: answer.absence for place, answer in good.items() if answer.absence},
         denials={place: answer.denials for place, answer in good.items() if answer.denials},
     )
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class _Outage:
+    """
+    How long one call has failed because the provider does not answer.
+
+    :param since: when that began, by the clock
+    :param failures: how often in a row it has failed since then
+    :param busy: how often the provider has said when to ask again
+    """
+
+    since: float
+    failures: int = 0
+    busy: int = 0
+
+
+class Retries:
+    """
+    Retries the calls of one fetch.
+
+    A provider that says when to ask again is up, but busy. It can be asked until the time is over, however often.
+
+    :param attempts: how often a call is made at most, except to a busy provider
+    :param sleep: waits for a number of seconds
+    :param clock: returns monotonic seconds
+    :param until: time after which there are no more retries; infinity if only the attempts are limited
+    :param waits_if_busy: a call to a busy provider is limited by ``until`` instead of ``attempts``
+    """
+
+    def __init__(
+        self,
+        attempts: int,
+        *,
+        sleep: Callable[[float], None],
+        clock: Callable[[], float],
+        until: float,
+        waits_if_busy: bool,
+    ) -> None:
+        self._attempts = attempts
+        self._sleep = sleep
+        self._clock = clock
+        self._until = until
+        self._waits_if_busy = waits_if_busy and until < math.inf
+        self._given_up: set[str] = set()
+
+    def run(self, name: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """
+        Return the result of ``call``, after several attempts if necessary.
+
+        After a call for ``name`` has used up its attempts, other calls for it get one attempt each, unless the provider
+        was only busy.
+
+        :param name: name of the provider
+        :raises ProviderUnavailableError: the provider could not answer, even at the last attempt
+        """
+        if self._attempts == 1:
+            return call(*args, **kwargs)
+        outage = _Outage(self._clock())
+        try:
+            return call(*args, **kwargs)
+        except ProviderUnavailableError as error:
+            first = [error]
+        from tenacity import Retrying, retry_if_exception_type  # noqa: PLC0415 - a slow import that only retries need
+
+        retry = retry_if_exception_type(ProviderUnavailableError)
+        wait, stop = partial(self._wait, outage), partial(self._is_enough, name, outage)
+        retrying = Retrying(retry=retry, stop=stop, wait=wait, sleep=self._sleep, reraise=True)
+        answer: _T = retrying(_call, first, call, *args, **kwargs)
+        return answer
+
+    def _wait(self, outage: _Outage, state: RetryCallState) -> float:
+        """Note a failed attempt in ``outage``, before ``_is_enough`` looks there; return the seconds to wait."""
+        import random  # noqa: PLC0415 - slow to import, and most answers come at once
+
+        asked = _retry_after(state)
+        if asked is None:
+            outage.failures += 1
+            return _growing(outage.failures) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load and guards nothing
+        outage.busy += 1
+        if self._waits_if_busy:
+            outage.since, outage.failures = self._clock(), 0
+        else:
+            outage.failures += 1
+        pause = min(max(_FIRST_WAIT, asked), _LONGEST_WAIT)  # what is asked can be negative, or no number
+        most = min(_growing(outage.busy), _LONGEST_SPREAD, max(0.0, self._until - self._clock() - pause))
+        return pause + random.uniform(0, most)  # noqa: S311 - as above
+
+    def _is_enough(self, name: str, outage: _Outage, state: RetryCallState) -> bool:
+        """Decide after a failed attempt whether it was the last."""
+        now, is_busy = self._clock(), _retry_after(state) is not None
+        is_over = now - outage.since >= _SPAN and not is_busy
+        is_too_late = now + state.upcoming_sleep > self._until
+        is_last = outage.failures >= self._attempts or is_over or is_too_late
+        if is_last and not (is_busy and self._waits_if_busy):
+            self._given_up.add(name)
+        return is_last or name in self._given_up
+
+
+def _growing(count: int) -> float:
+    """Return the seconds to wait after ``count`` failures."""
+    return float(_FIRST_WAIT * _FACTOR ** min(count - 1, 9))
+
+
+def _call(failed: list[ProviderUnavailableError], call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Make ``call``; but first raise what it has ``failed`` with, which counts as an attempt."""
+    if failed:
+        raise failed.pop()
+    return call(*args, **kwargs)
+
+
+def _retry_after(state: RetryCallState) -> float | None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    return error.retry_after if isinstance(error, ProviderUnavailableError) else None

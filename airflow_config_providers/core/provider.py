@@ -1,17 +1,21 @@
-"""The contract of a ConfigProvider (KIP-297), and its answer."""
+"""The contract of a ConfigProvider (KIP-297), and of its answer."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from os import urandom
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
-from airflow_config_providers.core.text import octets
-from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.core.text import octets, printable
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
 
 _T = TypeVar("_T")
+
+
+_NUMBERS: Final = (int, float, type(None))
+"""The types of a plain number, or of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +218,62 @@ def require_configured(state: _T | None) -> _T:
     if state is None:
         raise ProviderDefinitionError("The provider has not been configured yet. Call configure() before get().")
     return state
+
+
+def only_text(name: str, answer: ConfigData) -> ConfigData:
+    """
+    Return the answer of provider ``name``, without keys that have None; raise if a part of it has another type.
+
+    What is not made of plain dicts, strings and numbers is copied: a mapping could answer otherwise later, and a
+    subclass of ``str`` could show itself as stars, hide from the reversal, or raise an error when it is compared. A key
+    that is not a string is left out, since no reference has it.
+    """
+    if not isinstance(answer, ConfigData):
+        raise ProviderLookupError(
+            f"Provider '{printable(name)}' returned {type(answer).__name__}. Return a ConfigData; correct the provider."
+        )
+    if misfit := _misfit(answer.ttl, answer.absence, answer.denials):
+        raise ProviderLookupError(f"Provider '{printable(name)}' returned {misfit}. Correct the provider.")
+    if _is_plain(answer):
+        return answer
+    found = [(key, value) for key, value in answer.data.items() if value is not None]
+    odd = sorted(printable(str(key)) for key, value in found if not isinstance(value, str))
+    if odd:
+        raise ProviderLookupError(
+            f"Provider '{printable(name)}' returned something other than a string for {', '.join(odd)}. "
+            f"A provider returns only strings; correct the provider."
+        )
+    denials = _plain((answer.denials or {}).items())
+    return ConfigData(_plain(found), _plain_number(answer.ttl), str.__str__(answer.absence or ""), denials)
+
+
+def _is_plain(answer: ConfigData) -> bool:
+    parts: tuple[object, ...] = (answer.data, answer.denials)
+    if type(answer) is not ConfigData or type(answer.absence) is not str or type(answer.ttl) not in _NUMBERS:
+        return False
+    return all(type(one) is dict and {*map(type, one), *map(type, one.values())} <= {str} for one in parts)
+
+
+def _plain(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {str.__str__(key): str.__str__(value) for key, value in pairs if isinstance(key, str)}
+
+
+def _plain_number(number: Any) -> Any:
+    if type(number) in _NUMBERS:
+        return number
+    return float.__float__(number) if isinstance(number, float) else int.__int__(number)
+
+
+def _misfit(ttl: object, absence: object, denials: object) -> str:
+    """Return which part of an answer, besides its data, has another type than it should; empty if none has."""
+    if not isinstance(ttl, int | float | None):
+        return "a ttl that is no number of milliseconds"
+    if absence and not isinstance(absence, str):
+        return "an absence that is not a string"
+    if denials and not _is_text(denials):
+        return "denials that are not a mapping of strings to strings"
+    return ""
+
+
+def _is_text(denials: object) -> bool:
+    return isinstance(denials, Mapping) and all(isinstance(text, str) for one in denials.items() for text in one)

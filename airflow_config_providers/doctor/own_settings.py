@@ -21,7 +21,7 @@ from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.job.template_paths import bounds_of_deployment
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.file_rights import rights_of
+from airflow_config_providers.providers.checks import rights_of
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer
 
 _PREFIX: Final = "AIRFLOW__CONFIG_PROVIDERS__"

@@ -31,8 +31,7 @@ from airflow_config_providers.job.records.files import RecordFiles
 from airflow_config_providers.job.records.record import TaskTry
 from airflow_config_providers.masker import is_starred
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.checks import diagnose_each
-from airflow_config_providers.providers.file_rights import rights_of
+from airflow_config_providers.providers.checks import diagnose_each, rights_of
 
 _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file", *RELOAD_ACTION_KEYS)
 

@@ -15,13 +15,20 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.alterer import AlterConfigResult, Alterer
-from airflow_config_providers.dynamic.change_request import ChangeRequest, refuse_odd, refuse_stale
+from airflow_config_providers.dynamic.alterer import (
+    AlterConfigResult,
+    Alterer,
+    ChangeRequest,
+    Layers,
+    layers_after,
+    refuse_odd,
+    refuse_stale,
+    static_layers,
+)
 from airflow_config_providers.dynamic.document import DEPLOYMENT, Value, name_of
 from airflow_config_providers.dynamic.followers import DEFAULT_INTERVAL, ConfigFollower, Fetch, Followers
 from airflow_config_providers.dynamic.history import Change, before_last, recorded
 from airflow_config_providers.dynamic.inheritance import inherited, settled
-from airflow_config_providers.dynamic.layers_after import layers_after
 from airflow_config_providers.dynamic.planner import (
     Objections,
     Planner,
@@ -32,9 +39,7 @@ from airflow_config_providers.dynamic.planner import (
     replacing,
     returning,
 )
-from airflow_config_providers.dynamic.snapshot import Snapshot
-from airflow_config_providers.dynamic.static_layers import Layers, static_layers
-from airflow_config_providers.dynamic.store import ConfigStore
+from airflow_config_providers.dynamic.store import ConfigStore, Snapshot
 from airflow_config_providers.dynamic.writer import Attempts, ChangeAuthor
 from airflow_config_providers.exceptions import ProviderUnavailableError
 

@@ -10,19 +10,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from airflow_config_providers.core.alter import absent_elements
+from airflow_config_providers.core.alter import AlterConfigOp, absent_elements
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
 from airflow_config_providers.core.policy import NamedPolicy, PolicyViolation, judged
 from airflow_config_providers.core.resource import ConfigResource
-from airflow_config_providers.core.text import in_all
-from airflow_config_providers.dynamic.change_request import ChangeRequest, refuse_odd
+from airflow_config_providers.core.text import in_all, printable
+from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import Followers, Settle
-from airflow_config_providers.dynamic.inheritance import inherited, settled, shown
-from airflow_config_providers.dynamic.layers_after import configs_after, layers_after
+from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled, shown
 from airflow_config_providers.dynamic.planner import (
     CheckedChange,
+    DynamicLayers,
     Edit,
     LayersAfter,
     PlannedChange,
@@ -31,18 +31,25 @@ from airflow_config_providers.dynamic.planner import (
     Reasons,
     by_resource,
 )
-from airflow_config_providers.dynamic.snapshot import Snapshot
-from airflow_config_providers.dynamic.static_layers import StaticLayers
-from airflow_config_providers.dynamic.store import ConfigStore
+from airflow_config_providers.dynamic.store import ConfigStore, Snapshot
 from airflow_config_providers.dynamic.writer import REFRESH, Attempts, ChangeAuthor, Writer, take_back
 from airflow_config_providers.exceptions import (
+    ConfigException,
     ConfigProvidersError,
+    StaleVersionError,
     UnknownResourceError,
     listed,
 )
 
 PlansOrErrors = Mapping[ConfigResource, PlannedChange | ConfigProvidersError]
 """Resource of a request -> its planned change, or why it is refused."""
+
+Layers = Callable[[ConfigResource], Sequence[ConfigLayer]]
+"""
+Returns the layers of a resource that are not dynamic.
+
+:raises UnknownResourceError: the resource does not exist, or no longer exists
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,92 @@ class AlterConfigResult:
     absent: Mapping[str, int] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticLayers:
+    """
+    The layers below the dynamic layers of a resource.
+
+    :param layers: the layers; those of the deployment if the resource does not exist
+    :param unknown: the error if the resource does not exist
+    """
+
+    layers: Sequence[ConfigLayer] = ()
+    unknown: UnknownResourceError | None = None
+
+
+def static_layers(layers: Layers, resource: ConfigResource) -> StaticLayers:
+    """Return the layers of ``resource`` that are not dynamic."""
+    try:
+        return StaticLayers(layers(resource))
+    except UnknownResourceError as error:
+        unknown = error
+    return StaticLayers(layers(DEPLOYMENT), unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """
+    A requested change, the same in each attempt.
+
+    :param layers: returns the layers that are not dynamic; called once for each resource, in all attempts together
+    :param if_version: the versions that resources must have
+    :param written: resource -> the keys that the request names
+    :param operations: resource -> what the request does, if it is incremental
+    :param restored: the version that it restores, if it is a rollback
+    """
+
+    edits: Mapping[ConfigResource, Edit]
+    layers: Layers
+    validate_only: bool
+    if_version: Mapping[ConfigResource, int] | None
+    written: Mapping[ConfigResource, Collection[str]] = field(default_factory=dict, kw_only=True)
+    operations: Mapping[ConfigResource, Sequence[AlterConfigOp]] = field(default_factory=dict, kw_only=True)
+    restored: int | None = field(default=None, kw_only=True)
+    _static: dict[ConfigResource, StaticLayers] = field(default_factory=dict, init=False, repr=False)
+
+    def static(self, resource: ConfigResource) -> StaticLayers:
+        """Return the layers of ``resource`` that are not dynamic."""
+        if resource not in self._static:
+            self._static[resource] = static_layers(self.layers, resource)
+        return self._static[resource]
+
+    def refuse_stale(self, resource: ConfigResource, version: int) -> None:
+        """
+        Make sure that a resource with this ``version`` has the one that the request names.
+
+        :raises StaleVersionError: it has another one
+        """
+        refuse_stale(resource, version, (self.if_version or {}).get(resource))
+
+    def refreshes(self, plan: PlannedChange) -> bool:
+        """Return whether the request names a key that has references, so that it asks for their values."""
+        values = [plan.after.get(key) for key in self.written.get(plan.resource, ())]
+        return any(isinstance(value, str) and scan(value) for value in values)
+
+
+def refuse_odd(resource: ConfigResource) -> None:
+    """
+    Make sure that ``resource`` can have dynamic configuration.
+
+    :raises ConfigException: it cannot
+    """
+    if resource.problem:
+        raise ConfigException(resource.problem)
+
+
+def refuse_stale(resource: ConfigResource, version: int, wanted: int | None) -> None:
+    """
+    Make sure that a resource with this ``version`` has the one that a request names.
+
+    :raises StaleVersionError: it has another one
+    """
+    if wanted is not None and wanted != version:
+        raise StaleVersionError(
+            f"{resource} has version {version}, but the change is for version {printable(str(wanted))}. Describe it, "
+            f"and decide again."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,3 +315,26 @@ def _raise_refusals(planned: PlansOrErrors, *, is_written: bool) -> None:
         changed = [str(plan.resource) for plan in _plans(planned) if plan.keys and is_written]
         rest = [f"The other resources were changed: {', '.join(changed)}."] if changed else []
         raise reasons.together(*rest)
+
+
+def layers_after(snapshot: Snapshot, plans: Plans) -> DynamicLayers:
+    """Return what returns the dynamic layers of a resource after ``plans``."""
+
+    def layers(resource: ConfigResource) -> list[ConfigLayer]:
+        configs = configs_after(resource, plans, snapshot)
+        return [dynamic_layer(one, config) for one, config in configs.items()]
+
+    return layers
+
+
+def configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:
+    """Return what ``resource`` has and inherits after ``plans``, strongest first."""
+    return {
+        one: _config_after(plans[one], snapshot) if one in plans else snapshot.numbered(one)
+        for one in inherited(resource)
+    }
+
+
+def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
+    version = snapshot.base(plan.resource).version + 1 if plan.keys else plan.before.version
+    return StoredConfig(plan.after, version)

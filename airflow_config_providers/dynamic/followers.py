@@ -19,8 +19,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import DEPLOYMENT, Value
 from airflow_config_providers.dynamic.inheritance import inherited
 from airflow_config_providers.dynamic.planner import PlannedChange, Plans, Reasons, by_resource
-from airflow_config_providers.dynamic.snapshot import ChangeMark, Snapshot, change_mark
-from airflow_config_providers.dynamic.store import ConfigStore, Signalling
+from airflow_config_providers.dynamic.store import ChangeMark, ConfigStore, Signalling, Snapshot, change_mark
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError, refuse
 
 Settle = Callable[[ConfigResource, Plans], Mapping[str, Value]]

@@ -25,8 +25,7 @@ from airflow_config_providers.dynamic.document import (
 )
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.planner import PlannedChange
-from airflow_config_providers.dynamic.snapshot import Snapshot
-from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore, Listing, TurnTaking
+from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore, Listing, Snapshot, TurnTaking
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
 
 _T = TypeVar("_T")

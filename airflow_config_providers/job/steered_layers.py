@@ -31,7 +31,7 @@ from airflow_config_providers.spark.substitutions import is_substituted
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.document import Sealed, StoredConfig
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
-    from airflow_config_providers.dynamic.snapshot import ChangeMark
+    from airflow_config_providers.dynamic.store import ChangeMark
 
 _STRINGS: Final = "spark.redaction.string.regex"
 
@@ -62,7 +62,7 @@ class TaskDynamic:
     @property
     def mark(self) -> ChangeMark:
         """What differs as soon as one of them is changed, or its references are to be resolved again."""
-        from airflow_config_providers.dynamic.snapshot import ChangeMark  # noqa: PLC0415 - only to reload
+        from airflow_config_providers.dynamic.store import ChangeMark  # noqa: PLC0415 - only to reload
 
         return ChangeMark.of(self.configs) if self.configs else ChangeMark((), ())
 

@@ -21,7 +21,7 @@ from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.templates import fits, literals
 from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.lint.paths import dags_folder
-from airflow_config_providers.planning.git_revision import Checkout, ignored, is_temporary
+from airflow_config_providers.planning.dag_folder import Checkout, ignored, is_temporary
 
 _NOT_OF_REVISION: Final = (".git", "__pycache__")
 """What Git and Python keep beside the files: to import the DAGs of two states compiles the same code twice."""

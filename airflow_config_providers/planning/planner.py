@@ -17,9 +17,15 @@ from airflow_config_providers.exceptions import ConfigException, UnknownResource
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import bundles_elsewhere, dags_folder
 from airflow_config_providers.planning.changed_files import ChangedFiles, kept_by_airflow
-from airflow_config_providers.planning.changes import Comparison, TaskChange
-from airflow_config_providers.planning.dag_folder import DagFolder, Jobs, stored_dag_ids, stored_jobs
-from airflow_config_providers.planning.git_revision import Checkout, checked_out
+from airflow_config_providers.planning.changes import Comparison, TaskChange, running_jobs, undecided_tasks
+from airflow_config_providers.planning.dag_folder import (
+    Checkout,
+    DagFolder,
+    Jobs,
+    checked_out,
+    stored_dag_ids,
+    stored_jobs,
+)
 from airflow_config_providers.planning.plan import (
     Judgement,
     Plan,
@@ -30,7 +36,6 @@ from airflow_config_providers.planning.plan import (
     judgements_of_task,
     named,
 )
-from airflow_config_providers.planning.running_jobs import running_jobs
 from airflow_config_providers.planning.state import (
     State,
     file_reader,
@@ -38,7 +43,6 @@ from airflow_config_providers.planning.state import (
     stored_dynamic_layers,
     unread,
 )
-from airflow_config_providers.planning.undecided import undecided_tasks
 from airflow_config_providers.spark.catalogue import spark_definition
 
 _NOT_CONFIGURED: Final = (

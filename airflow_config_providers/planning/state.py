@@ -22,8 +22,7 @@ from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import NOT_SHOWN, ReadFile, deployed_layers, file_as_deployed
 from airflow_config_providers.job.nested_texts import field_of, label_below
 from airflow_config_providers.job.template_paths import bounds_of_deployment
-from airflow_config_providers.planning.dag_folder import Jobs
-from airflow_config_providers.planning.git_revision import Checkout
+from airflow_config_providers.planning.dag_folder import Checkout, Jobs
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer, is_yaml
 
 

@@ -203,7 +203,7 @@ class AllowedFiles:
         :raises ProviderLookupError: as in ``check``
         """
         from airflow_config_providers.core.diagnosis import fine  # noqa: PLC0415 - no task asks for one
-        from airflow_config_providers.providers.file_rights import rights_of  # noqa: PLC0415 - see above
+        from airflow_config_providers.providers.checks import rights_of  # noqa: PLC0415 - see above
 
         yield fine(self.check())
         for root in self.allowed or ():

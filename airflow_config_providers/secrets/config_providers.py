@@ -26,7 +26,8 @@ from airflow_config_providers.exceptions import (
     listed,
     refuse,
 )
-from airflow_config_providers.secrets import answer_chain, definitions
+from airflow_config_providers.secrets import answering, definitions
+from airflow_config_providers.secrets.answering import importing
 from airflow_config_providers.secrets.entry_files import (
     EntryFiles,
     lines_of,
@@ -43,10 +44,8 @@ from airflow_config_providers.secrets.entry_shapes import (
     team_of,
     variable_shape,
 )
-from airflow_config_providers.secrets.examination import DefinedProviders, FileExamination
-from airflow_config_providers.secrets.imports import importing
 from airflow_config_providers.secrets.process_state import state
-from airflow_config_providers.secrets.resolution import resolved
+from airflow_config_providers.secrets.resolution import DefinedProviders, FileExamination, resolved
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -168,8 +167,8 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
     def _asked(self, question: _Question, shape: Callable[[Any], Shape]) -> str | None:
         identity = (question, self._definitions, self._files[question.kind])
-        with answer_chain.step(str(question), identity=identity):
-            if answer_chain.is_nested():  # an answer for another answer must not wait for other threads
+        with answering.step(str(question), identity=identity):
+            if answering.is_nested():  # an answer for another answer must not wait for other threads
                 return self._resolved(question, shape)
             return state().questions.run(identity, lambda: self._resolved(question, shape))
 

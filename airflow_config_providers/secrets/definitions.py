@@ -13,7 +13,7 @@ from airflow_config_providers.core.java_text import written
 from airflow_config_providers.core.named_file import state_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
-from airflow_config_providers.secrets.imports import importing
+from airflow_config_providers.secrets.answering import importing
 
 
 class DefinitionSource(ABC):

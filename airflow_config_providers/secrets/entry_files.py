@@ -17,7 +17,7 @@ from typing import Any, Final
 from airflow_config_providers.core.named_file import read_named, state_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
-from airflow_config_providers.secrets.imports import importing
+from airflow_config_providers.secrets.answering import importing
 
 TEAM: Final = "{team_name}"
 """The placeholder in a path for the name of the team that asks."""

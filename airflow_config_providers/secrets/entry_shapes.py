@@ -17,7 +17,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.providers.airflow_secrets import unknown_fields
-from airflow_config_providers.secrets.imports import importing
+from airflow_config_providers.secrets.answering import importing
 
 _T = TypeVar("_T")
 

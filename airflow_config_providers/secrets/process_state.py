@@ -18,10 +18,10 @@ from airflow_config_providers.core.concurrency.shared_calls import SharedCalls, 
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigData, ConfigProvider
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.secrets import answer_chain
+from airflow_config_providers.secrets import answering
+from airflow_config_providers.secrets.answering import importing
 from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import ChangingFiles
-from airflow_config_providers.secrets.imports import importing
 
 
 def _for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
@@ -85,7 +85,7 @@ class SharedProviders:
                 if (kept := self._kept_for(state)) is not None:
                     kept.users += 1
                     return kept
-            with answer_chain.step(f"the providers of {self._definitions}", identity=self._definitions):
+            with answering.step(f"the providers of {self._definitions}", identity=self._definitions):
                 self._opening.run(state, lambda state=state: self._open(state))  # type: ignore[misc]  # a bound name
 
     def _kept_for(self, state: Hashable) -> _Opened | None:
@@ -100,7 +100,7 @@ class SharedProviders:
     def _open_one(self, providers: ProvidersOnDemand, name: str) -> ConfigProvider:
         if providers.is_open(name):
             return providers[name]
-        with answer_chain.step(f"opening provider {printable(name)}", identity=(self._definitions, name)):
+        with answering.step(f"opening provider {printable(name)}", identity=(self._definitions, name)):
             return providers[name]
 
     def _replace(self, opened: _Opened | None) -> None:
@@ -134,7 +134,7 @@ class _Chained(ConfigProvider):
         self._provider = provider
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        with answer_chain.step(self._step):
+        with answering.step(self._step):
             return self._provider.get(path, keys)
 
 
@@ -142,7 +142,7 @@ class _ChainedBatch(_Chained, BatchConfigProvider):
     _provider: BatchConfigProvider
 
     def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
-        with answer_chain.step(self._step):
+        with answering.step(self._step):
             return self._provider.get_batch(wanted)
 
 

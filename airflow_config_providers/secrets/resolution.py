@@ -1,27 +1,33 @@
-"""Replaces the references in an entry, such as a connection's fields or a variable's JSON, by values."""
+"""The references in an entry, such as a connection's fields or a variable's JSON: replaced by values, or examined."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from airflow_config_providers.core.diagnosis import Diagnosis, fine, of_problem
 from airflow_config_providers.core.nested import DEEPEST_NESTING, map_leaves
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import SHORTEST
-from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ProviderDefinitionError, refuse
+from airflow_config_providers.core.text import counted, octets, printable
+from airflow_config_providers.core.variable import ConfigVariable, scan, variables
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, problems_of, refuse
+from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
-from airflow_config_providers.secrets import answer_chain
+from airflow_config_providers.secrets import answering
+from airflow_config_providers.secrets.answering import import_what_an_answer_needs
 from airflow_config_providers.secrets.definitions import DefinitionSource
-from airflow_config_providers.secrets.entry_shapes import WrongEntryError
-from airflow_config_providers.secrets.imports import import_what_an_answer_needs
-from airflow_config_providers.secrets.process_state import ProcessState
+from airflow_config_providers.secrets.entry_files import TEAM, EntryFiles, lines_of, place_of
+from airflow_config_providers.secrets.entry_shapes import Shape, WrongEntryError
+from airflow_config_providers.secrets.process_state import ProcessState, state
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.registry import ProviderRegistry
 
 
 def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: ProcessState) -> Any:
@@ -41,7 +47,7 @@ def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: 
     import_what_an_answer_needs()
     with state.providers(definitions).use() as providers:
         _refuse_unknown(wanted, providers)
-        if answer_chain.is_nested():  # an answer for another answer must not wait for providers that other threads open
+        if answering.is_nested():  # an answer for another answer must not wait for providers that other threads open
             providers.open_for(wanted.values())
         values = _values(wanted, providers)
     return replaced(content, values)
@@ -50,7 +56,7 @@ def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: 
 def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> dict[str, str]:
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow might be reading its configuration
 
-    attempts = 1 if answer_chain.is_nested() else 3  # the outer answer retries; a scheduler cannot wait for long
+    attempts = 1 if answering.is_nested() else 3  # the outer answer retries; a scheduler cannot wait for long
     options = replace(
         settings.fetch_options(), attempts=attempts, waits_if_busy=False, in_callers_thread=airflow_is_starting()
     )
@@ -122,3 +128,87 @@ def _children(structure: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(name), child) for name, child in structure.items())
     elif isinstance(structure, list | tuple):
         yield from ((str(position), child) for position, child in enumerate(structure))
+
+
+class DefinedProviders:
+    """
+    The providers of a backend, whose definitions are read when a reference is found.
+
+    :param definitions: where they are defined
+    :ivar problems: what is wrong with the definitions, after they were read
+    """
+
+    def __init__(self, definitions: DefinitionSource) -> None:
+        self._definitions = definitions
+        self.problems: list[str] = []
+
+    def refusals(self, wanted: Iterable[ConfigVariable]) -> Iterable[str]:
+        """Return why no provider will ever answer some of the ``wanted`` references."""
+        return self._registry.refusals(self._props, wanted).values() if self._props is not None else ()
+
+    @cached_property
+    def _props(self) -> Mapping[str, str] | None:
+        from airflow_config_providers.masker import mask_parameters  # noqa: PLC0415 - not to start Airflow
+
+        try:
+            found = self._definitions.read()
+            mask_parameters(found)
+            providers, problems = self._registry.open_each(found)
+        except ConfigProvidersError as error:
+            self.problems.extend(error.problems)
+            return None
+        with providers:
+            self.problems.extend(problems)
+        return found
+
+    @cached_property
+    def _registry(self) -> ProviderRegistry:
+        from airflow_config_providers.job.providers_connection import deployment_registry  # noqa: PLC0415 - starts Airflow
+
+        return deployment_registry()
+
+
+@dataclass(frozen=True, slots=True)
+class FileExamination:
+    """
+    Looks at files of one kind.
+
+    :param kind: what an entry is, such as ``connection``
+    :param shape: name, definition -> shape
+    :param providers: the providers that references can name
+    """
+
+    kind: str
+    files: EntryFiles
+    shape: Callable[[str, Any], Shape]
+    providers: DefinedProviders
+
+    def diagnoses(self) -> Iterator[Diagnosis]:
+        """Yield what is found in each file."""
+        for path in self.files.paths:
+            if TEAM in path:
+                yield fine(f"'{printable(path)}' is the path of each team's own file, which is not checked here.")
+            else:
+                yield from self._of_file(path)
+
+    def _of_file(self, path: str) -> Iterator[Diagnosis]:
+        try:
+            entries = self.files.entries(path, state().files)
+        except ConfigProvidersError as error:
+            yield from map(of_problem, error.problems)
+            return
+        yield fine(f"'{printable(path)}' defines {counted(len(entries), self.kind)}.")
+        lines: Mapping[str, int] | None = None
+        for name, definition in entries.items():
+            for problem in self._of_entry(str(name), definition):
+                lines = lines_of(path) if lines is None else lines
+                yield of_problem(f"{self.kind} {printable(str(name))} in {place_of(path, str(name), lines)}: {problem}")
+
+    def _of_entry(self, name: str, definition: Any) -> Iterator[str]:
+        if definition is None:
+            return
+        found: list[str] = []
+        yield from problems_of(lambda: found.extend(texts(self.shape(name, definition).content, "it").values()))
+        wanted = list(dict.fromkeys(one for text in found for one in variables(text)))
+        if wanted:
+            yield from self.providers.refusals(wanted)

@@ -19,7 +19,7 @@ from sqlalchemy.orm import sessionmaker
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
-from airflow_config_providers.dynamic import change_signals
+from airflow_config_providers.dynamic import airflow_store
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from tests.dynamic.changing import create_tables
@@ -98,7 +98,7 @@ def test_a_change_is_noticed_without_a_poll(database: Database) -> None:
 def test_a_change_while_the_connection_was_lost_is_noticed_when_it_is_back(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_signals, "_NEXT_TRY", 0.2)
+    monkeypatch.setattr(airflow_store, "_NEXT_TRY", 0.2)
     told = Told()
     with database.following(told):
         database.ask(f"SELECT pg_terminate_backend(pid) {LISTENING}")
@@ -127,7 +127,7 @@ def test_a_forked_child_leaves_the_connection_to_its_parent(database: Database) 
 
 def test_a_follower_ends_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = create_engine("postgresql+psycopg2://postgres@/postgres?host=/nonexistent")
-    signals = change_signals.ChangeSignals(engine, lambda: None)
+    signals = airflow_store.ChangeSignals(engine, lambda: None)
     ending = threading.Thread(target=signals.close)
     ending.start()
     ending.join(LONGEST)

@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.snapshot import Snapshot
+from airflow_config_providers.dynamic.store import Snapshot
 from tests.dynamic import following
 from tests.dynamic.changing import DEFAULT, children_of, expected, jars, started
 from tests.servers.postgresql import postgresql, required_postgresql

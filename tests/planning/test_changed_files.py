@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from airflow_config_providers.planning.changed_files import ChangedFiles
-from airflow_config_providers.planning.git_revision import Checkout, checked_out
+from airflow_config_providers.planning.dag_folder import Checkout, checked_out
 from tests.planning.test_git_revision import git
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

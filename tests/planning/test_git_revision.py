@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.planning.git_revision import checked_out
+from airflow_config_providers.planning.dag_folder import checked_out
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

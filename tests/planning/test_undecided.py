@@ -16,10 +16,10 @@ import pytest
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.job.authored_job import AuthoredJob
-from airflow_config_providers.planning import undecided
+from airflow_config_providers.planning import changes
 from airflow_config_providers.planning.changed_files import ChangedFiles
+from airflow_config_providers.planning.changes import depends_on_code, undecided_tasks
 from airflow_config_providers.planning.state import State
-from airflow_config_providers.planning.undecided import depends_on_code, undecided_tasks
 
 TASK = ConfigResource.of_task("flights", "report")
 BY_VARIABLE = "/conf/{{ var.value.env }}.yaml"
@@ -141,12 +141,12 @@ def test_without_a_chosen_file_nothing_of_the_repository_is_asked():
 def test_tasks_with_equal_layers_are_settled_once(monkeypatch: pytest.MonkeyPatch):
     settled: list[object] = []
 
-    class Counting(undecided.LayeredConfig):
+    class Counting(changes.LayeredConfig):
         def __init__(self, *args: Any) -> None:
             settled.append(args)
             super().__init__(*args)
 
-    monkeypatch.setattr(undecided, "LayeredConfig", Counting)
+    monkeypatch.setattr(changes, "LayeredConfig", Counting)
     tasks = [ConfigResource.of_task("flights", f"report{number}") for number in range(100)]
     before, after = (
         State(dict.fromkeys(tasks, one.jobs[TASK]), lambda task: (), lambda path, warn: None, {})

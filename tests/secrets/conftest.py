@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from airflow_config_providers.core import retries
+from airflow_config_providers.core import lookup
 from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 from airflow_config_providers.secrets.process_state import state
 from tests.secrets.books import BOOKS, Book
@@ -78,7 +78,7 @@ class Shelf:
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", PROVIDER)
-    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.0)  # how long the pauses are is tested in core
+    monkeypatch.setattr(lookup, "_FIRST_WAIT", 0.0)  # how long the pauses are is tested in core
     yield Shelf(tmp_path)
     state().close()
 

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefinitionError
-from airflow_config_providers.secrets import answer_chain
+from airflow_config_providers.secrets import answering
 from tests.limits import LONGEST
 
 
@@ -299,7 +299,7 @@ def test_after_a_circle_all_is_as_before(airflow):
 
 def test_a_trail_that_is_far_too_long_ends():
     def deeper(number):
-        with answer_chain.step(f"connection {number}", identity=number):
+        with answering.step(f"connection {number}", identity=number):
             deeper(number + 1)
 
     with pytest.raises(ProviderDefinitionError, match=r"connection 0 -> connection 1 -> .* -> connection 40"):
@@ -307,5 +307,5 @@ def test_a_trail_that_is_far_too_long_ends():
 
 
 def test_an_error_that_is_no_circle_stays_what_it_is():
-    with pytest.raises(AccessDeniedError, match="closed"), answer_chain.step("a", identity="a"), answer_chain.step("b"):
+    with pytest.raises(AccessDeniedError, match="closed"), answering.step("a", identity="a"), answering.step("b"):
         raise AccessDeniedError("closed")

@@ -513,7 +513,7 @@ def test_attack_37_a_value_is_not_looked_into(vault, value):
 
 
 WHEN = pytest.mark.parametrize("is_signed_in", [False, True], ids=["login", "read"])
-OUTAGES = pytest.mark.parametrize(  # a login that is dropped may have been a refusal: logins/test_attempts.py
+OUTAGES = pytest.mark.parametrize(  # a login that is dropped may have been a refusal: logins/test_signing_in.py
     ("what", "is_signed_in"),
     [(what, when) for what in (429, 473, 500, 503) for when in (False, True)] + [("reset", True), ("cut", True)],
 )

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from airflow_config_providers.core.reversal.patterns import Match, Parts, Source, WholePatterns
-from airflow_config_providers.core.reversal.plain_copies import (
+from airflow_config_providers.core.reversal.encodings import (
     ESCAPE,
     ESCAPED,
     MARKS,
@@ -22,6 +21,7 @@ from airflow_config_providers.core.reversal.plain_copies import (
     uncoloured,
     unescaped,
 )
+from airflow_config_providers.core.reversal.patterns import Match, Parts, Source, WholePatterns
 from airflow_config_providers.core.reversal.windows import NEAR, WINDOW, Find, Hits, Range, Windows, beginnings
 
 _CHUNK: Final = 64 * 1024

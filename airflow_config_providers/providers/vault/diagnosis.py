@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.text import first_of, printable
-from airflow_config_providers.providers.file_rights import rights_of
+from airflow_config_providers.providers.checks import rights_of
 from airflow_config_providers.providers.vault.transport import THIS_MACHINE
 
 if TYPE_CHECKING:

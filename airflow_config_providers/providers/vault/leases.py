@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.providers.vault.doubling import Doubling
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.renewal_rules import Renewal, when_to_renew
 from airflow_config_providers.providers.vault.revocation import RevokeRequest
@@ -29,6 +28,9 @@ _LEFT: Final = 1 / 4
 
 _SECONDS_DENIED: Final = 3600.0
 """For how long Vault is not asked again about leases after it refused to answer; policies change."""
+
+_LEAST: Final = 16
+"""How many entries are kept, at least, before outdated ones are removed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -206,3 +208,18 @@ def _has_no_time_left(answer: VaultAnswer) -> bool:
     """Return whether a lookup shows that a lease is about to be removed."""
     data = answer.data
     return isinstance(data, Mapping) and "ttl" in data and not seconds(data["ttl"])
+
+
+class Doubling:
+    """Says that a collection has as many entries as twice those that were left when it was last swept."""
+
+    def __init__(self) -> None:
+        self._most = _LEAST
+
+    def is_reached(self, entries: int) -> bool:
+        """Return whether so many entries are to be swept."""
+        return entries >= self._most
+
+    def sweep(self, left: int) -> None:
+        """Take note that outdated entries were removed, and how many are left."""
+        self._most = max(_LEAST, 2 * left)

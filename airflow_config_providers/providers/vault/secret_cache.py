@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from airflow_config_providers.core.concurrency.shared_calls import SingleFlight
-from airflow_config_providers.providers.vault.doubling import Doubling
-from airflow_config_providers.providers.vault.leases import Lease, Leases
+from airflow_config_providers.providers.vault.leases import Doubling, Lease, Leases
 from airflow_config_providers.providers.vault.logins.login import seconds
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.reader import VaultOutcome, VaultReader, Versions, reason_of_absence

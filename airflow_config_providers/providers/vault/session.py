@@ -17,8 +17,7 @@ from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import VaultAnswer
 from airflow_config_providers.providers.vault.logins.login import seconds
-from airflow_config_providers.providers.vault.logins.login_attempts import LoginAttempts, LoginRefusal
-from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
+from airflow_config_providers.providers.vault.logins.signing_in import LoginAttempts, LoginRefusal, SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
 from airflow_config_providers.providers.vault.renewal_rules import Renewal, when_to_renew
 from airflow_config_providers.providers.vault.revocation import Revocations, RevokeRequest

@@ -16,7 +16,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers.vault.logins.approle import WrappedSecretIdLogin
-from airflow_config_providers.providers.vault.logins.login_attempts import LoginAttempts
+from airflow_config_providers.providers.vault.logins.signing_in import LoginAttempts
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from tests.providers.vault.processes import run_job
 from tests.servers.fixtures import AppRole

@@ -7,7 +7,7 @@ import pytest
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import DEPLOYMENT, history_name, name_of
-from airflow_config_providers.dynamic.snapshot import Snapshot
+from airflow_config_providers.dynamic.store import Snapshot
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.testing import InMemoryConfigStore
 

@@ -12,8 +12,7 @@ import pytest
 from airflow_config_providers.core.lookup import Answers, FetchOptions, Lookup
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.vault.bounded import MOST
-from airflow_config_providers.providers.vault.logins.login_attempts import LoginAttempts
-from airflow_config_providers.providers.vault.logins.signing_in import unanswered_login
+from airflow_config_providers.providers.vault.logins.signing_in import LoginAttempts, unanswered_login
 from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from airflow_config_providers.providers.vault.session import Sessions

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.core.diagnosis import Severity
-from airflow_config_providers.providers.file_rights import rights_of
+from airflow_config_providers.providers.checks import rights_of
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_config_providers.core import ProviderRegistry
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.secrets.imports import importing
+from airflow_config_providers.secrets.answering import importing
 from tests.limits import LONGEST
 
 

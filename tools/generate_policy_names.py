@@ -29,7 +29,7 @@ from pyspark.java_gateway import launch_gateway
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX
 from airflow_config_providers.dynamic.policies.code_loading_keys import FAMILIES
-from airflow_config_providers.dynamic.policies.key_names import KeyPatterns
+from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns
 from airflow_config_providers.spark.catalogue_file import rows, versions
 
 PACKAGE: Final = Path(__file__).parents[1] / "airflow_config_providers"

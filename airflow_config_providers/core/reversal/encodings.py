@@ -1,8 +1,8 @@
 r"""
 The forms that a text can have when a program prints, stores or sends it, and copies without what it inserted.
 
-Each encoding yields the form of the text *inside* a longer text, so without surrounding quotes. Colours and the like can
-be inserted anywhere, so no list of encoded forms can contain every case: they are searched for in a copy.
+Each encoding yields the form of the text *inside* a longer text, so without surrounding quotes. Colours and the like
+can be inserted anywhere, so no list of encoded forms can contain every case: they are searched for in a copy.
 """
 
 from __future__ import annotations

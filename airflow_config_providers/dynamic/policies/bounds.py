@@ -11,14 +11,17 @@ from airflow_config_providers.core.java_text import BLANKS, SIZES, parse_integer
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.dynamic.policies.java_options import (
+from airflow_config_providers.dynamic.policies.params import Params
+from airflow_config_providers.dynamic.policies.spark_keys import (
     all_settings,
+    canonical_name,
     heap_problems,
     heap_settings,
+    names_of,
+    newest_name,
+    twice_named,
     unreadable,
 )
-from airflow_config_providers.dynamic.policies.key_names import canonical_name, names_of, newest_name, twice_named
-from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, refuse
 
 PLAIN_UNITS: Final[Mapping[str, str]] = {

@@ -10,9 +10,14 @@ from airflow_config_providers.core.java_text import BLANKS, SIZES, TIMES, parse_
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
-from airflow_config_providers.dynamic.policies.key_names import canonical_name, newest_name, twice_named
 from airflow_config_providers.dynamic.policies.params import Params
+from airflow_config_providers.dynamic.policies.spark_keys import (
+    all_settings,
+    canonical_name,
+    newest_name,
+    twice_named,
+    unreadable,
+)
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, refuse
 
 _Condition = Mapping[str, str | None]

@@ -13,17 +13,18 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, Requ
 from airflow_config_providers.core.sensitive import HIDDEN, shows_secret, sounds_secret
 from airflow_config_providers.core.text import grouped, printable
 from airflow_config_providers.core.variable import ConfigVariable, parse, scan, variables
-from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
-from airflow_config_providers.dynamic.policies.key_names import (
+from airflow_config_providers.dynamic.policies.params import Params
+from airflow_config_providers.dynamic.policies.spark_keys import (
     KeyPatterns,
     Patterns,
+    all_settings,
     names_of,
     newest_name,
     own_names,
     unmatched,
+    unreadable,
     with_canonical,
 )
-from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, refuse
 
 _NAME: Final = r"\$\{([^${}]*)"

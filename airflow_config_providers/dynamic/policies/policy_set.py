@@ -24,9 +24,9 @@ from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS
 from airflow_config_providers.core.text import not_one_of
 from airflow_config_providers.dynamic.policies.cel import CelExpression
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
-from airflow_config_providers.dynamic.policies.key_names import Patterns
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry, read_policies
+from airflow_config_providers.dynamic.policies.spark_keys import Patterns
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation, refuse
 
 _T = TypeVar("_T")

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL, LONGEST_POLL_INTERVAL, POLL_INTERVAL
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.logins import approle, aws_iam, azure, credentials, gcp
+from airflow_config_providers.providers.vault.logins import approle, clouds, credentials
 from airflow_config_providers.providers.vault.logins.login import Login
 from airflow_config_providers.providers.vault.settings import FALSE, TRUE, Options, VaultSettings, json_object
 
@@ -174,9 +174,9 @@ _TOGETHER: Final = (
 
 _LOGINS: Final[Mapping[str, Callable[[Options], Login]]] = {
     "approle": approle.read,
-    "aws_iam": aws_iam.read,
-    "azure": azure.read,
-    "gcp": gcp.read,
+    "aws_iam": clouds.read_aws_iam,
+    "azure": clouds.read_azure,
+    "gcp": clouds.read_gcp,
     "github": credentials.read_github,
     "jwt": credentials.read_jwt,
     "kubernetes": credentials.read_service_account,

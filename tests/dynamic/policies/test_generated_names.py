@@ -16,7 +16,7 @@ from airflow_config_providers.dynamic.policies.generated_names import (
     CODE_LOADING_SPARK,
     GENERATED_FROM,
 )
-from airflow_config_providers.dynamic.policies.key_names import KeyPatterns
+from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns
 from airflow_config_providers.spark.catalogue_file import versions
 
 ROOT = Path(__file__).parents[3]

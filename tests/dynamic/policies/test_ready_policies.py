@@ -25,7 +25,7 @@ from airflow_config_providers.dynamic.policies import (
 )
 from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_SPARK
-from airflow_config_providers.dynamic.policies.key_names import KeyPatterns, canonical_name, names_of, unmatched
+from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns, canonical_name, names_of, unmatched
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.catalogue_file import versions

@@ -23,9 +23,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers.backend_faults import _PRINTING
-from airflow_config_providers.providers.vault.logins.aws_iam import AwsIamLogin
-from airflow_config_providers.providers.vault.logins.azure import AzureLogin
-from airflow_config_providers.providers.vault.logins.gcp import GcpLogin
+from airflow_config_providers.providers.vault.logins.clouds import AwsIamLogin, AzureLogin, GcpLogin
 from airflow_config_providers.providers.vault.logins.login import Login
 from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.settings import VaultSettings
@@ -316,7 +314,7 @@ def test_google_s_key_makes_a_signature_that_holds(recorder: Recorder, address: 
 EMAIL = "jobs@project.iam.gserviceaccount.com"
 SIGN_IN_ON_A_MACHINE = """
 import sys
-from airflow_config_providers.providers.vault.logins.gcp import GcpLogin
+from airflow_config_providers.providers.vault.logins.clouds import GcpLogin
 from airflow_config_providers.providers.vault.settings import VaultSettings
 from airflow_config_providers.providers.vault.transport import make_client
 login = GcpLogin(role="jobs", iam=sys.argv[1], clock=lambda: 1000.5)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.dynamic.policies.java_options import readings
+from airflow_config_providers.dynamic.policies.spark_keys import readings
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from airflow_config_providers.core.wording import nearest
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError, refuse
-from airflow_config_providers.job.providers_connection import (
+from airflow_config_providers.job.providers import (
     CONN_TYPE,
     Definitions,
     deployment_registry,

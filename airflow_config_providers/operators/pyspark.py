@@ -36,7 +36,7 @@ class PySparkMixin(ConfiguredOperator):
     def execute_callable(self) -> Any:
         """Call the function with a session whose secrets are in no command."""
         from airflow_config_providers.log.descriptors import guarded_descriptors
-        from airflow_config_providers.operators.added_later import check_added
+        from airflow_config_providers.operators.execution import check_added
         from airflow_config_providers.spark import jvm
         from airflow_config_providers.spark.driver_ports import LOCAL_MASTER
 

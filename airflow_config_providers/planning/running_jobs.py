@@ -13,8 +13,8 @@ from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.deployment.records import hex_of, reading, stored_record
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.authored_job import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord, shown_value
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.planning.changes import KeyChange, TaskChange

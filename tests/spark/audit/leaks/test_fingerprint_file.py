@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.leaks import fingerprint, fingerprint_file
-from airflow_config_providers.spark.audit.leaks.fingerprint import MIDDLE_BITS
-from airflow_config_providers.spark.audit.leaks.fingerprint_file import read_fingerprints, write_fingerprints
+from airflow_config_providers.spark.audit.leaks import fingerprint
+from airflow_config_providers.spark.audit.leaks.fingerprint import MIDDLE_BITS, read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from tests.spark.audit.leaks.fingerprinted import (
     FINGERPRINTS,
@@ -145,7 +144,7 @@ def test_an_older_file_does_not_say_how_many_it_has(tmp_path: Path) -> None:
 
 
 def test_as_many_as_can_be_read_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint_file, "_MOST", len(FINGERPRINTS))
+    monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS))
 
     write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
 
@@ -153,7 +152,7 @@ def test_as_many_as_can_be_read_are_written(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_more_than_can_be_read_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint_file, "_MOST", len(FINGERPRINTS) - 1)
+    monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS) - 1)
 
     with pytest.raises(ConfigException, match=r"that a file can have\. Search for fewer values at a time"):
         write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
@@ -163,7 +162,7 @@ def test_more_than_can_be_read_are_not_written(tmp_path: Path, monkeypatch: pyte
 
 def test_more_than_can_be_read_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
-    monkeypatch.setattr(fingerprint_file, "_MOST", len(FINGERPRINTS) - 1)
+    monkeypatch.setattr(fingerprint, "_MOST", len(FINGERPRINTS) - 1)
 
     with pytest.raises(ConfigException, match="that a file can have"):
         read_fingerprints(str(tmp_path / "prints"), KEY)

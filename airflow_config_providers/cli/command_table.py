@@ -12,18 +12,18 @@ from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, GroupCommand, lazy
 
 from airflow_config_providers.cli import options
 
-CODES: Final = """
+_CODES: Final = """
 exit codes:
   0 done                      3 refused: the request is wrong
   2 wrong arguments           4 denied: a policy denies it, or you lack permission
                               5 unavailable: try again later
 """
 
-UNCHANGED: Final = """
+_UNCHANGED: Final = """
 A nonzero exit code means that nothing changed, unless the error says that a server did not answer.
 """
 
-DESCRIBE: Final = """examples:
+_DESCRIBE: Final = """examples:
   airflow config-providers describe --dag flights --task report
   airflow config-providers describe --default --all --output json
   airflow config-providers describe --dag flights --task report --key spark.executor.memory --synonyms
@@ -33,7 +33,7 @@ With --run RUN_ID, it shows what the task had in a run, and with --diff A B what
 With --server, the command uses the REST interface of that deployment, with your permissions there.
 """
 
-ALTER: Final = """examples:
+_ALTER: Final = """examples:
   airflow config-providers alter --dag flights --add-config spark.executor.memory=8g
   airflow config-providers alter --dag flights --task report --delete-config spark.executor.memory
   airflow config-providers alter --default --append spark.jars.packages=org.postgresql:postgresql:42.7.4
@@ -43,12 +43,12 @@ ALTER: Final = """examples:
 Put plain-text secrets in --add-config-file: other users of the machine can read the command line.
 """
 
-HISTORY: Final = """examples:
+_HISTORY: Final = """examples:
   airflow config-providers history --dag flights
   airflow config-providers history --dag flights --task report --output json
 """
 
-ROLLBACK: Final = """examples:
+_ROLLBACK: Final = """examples:
   airflow config-providers rollback --dag flights
   airflow config-providers rollback --dag flights --to-version 3 --validate-only
   airflow config-providers rollback --dag flights --to-version 0
@@ -56,7 +56,7 @@ ROLLBACK: Final = """examples:
 A second rollback takes back the first. To go further back, name a version of the history, or 0.
 """
 
-REFRESH: Final = """examples:
+_REFRESH: Final = """examples:
   airflow config-providers refresh --dag flights
   airflow config-providers refresh --dag flights --task report --output json
 
@@ -64,19 +64,19 @@ Use it after a secret was rotated. No configuration changes. Running jobs with c
 read their values again too; other jobs read values when they start.
 """
 
-BISECT: Final = """examples:
+_BISECT: Final = """examples:
   airflow config-providers bisect --dag flights --task report
   airflow config-providers bisect --dag flights --task report --output json
 
 Each row is a key that differs, and who changed it. It needs the records of both runs.
 """
 
-REFERENCES: Final = """examples:
+_REFERENCES: Final = """examples:
   airflow config-providers references
   airflow config-providers references '${vault:apps/db:*}' --output json
 """
 
-POLICIES: Final = """examples:
+_POLICIES: Final = """examples:
   airflow config-providers policies test
   airflow config-providers policies test --dag flights --add-config spark.executor.memory=64g
   airflow config-providers policies test --policies-file policies.yaml --dag flights --delete-config spark.app.owner
@@ -85,12 +85,12 @@ POLICIES: Final = """examples:
 With --detailed-exit-code, 2 says that only a run knows whether a policy allows it. Wrong arguments end with 2, too.
 """
 
-PROVIDERS: Final = """examples:
+_PROVIDERS: Final = """examples:
   airflow config-providers providers list
   airflow config-providers providers list --check --output json
 """
 
-ENCODER: Final = """examples:
+_ENCODER: Final = """examples:
   airflow config-providers encoder rotate --validate-only
   airflow config-providers encoder rotate
 
@@ -98,7 +98,7 @@ ENCODER: Final = """examples:
 2. Run this. 3. Remove password_encoder_old_secret.
 """
 
-PLAN: Final = """examples:
+_PLAN: Final = """examples:
   airflow config-providers plan --dag flights --add-config spark.executor.memory=8g
   airflow config-providers plan --default --add-config-file changes.properties --output json
   airflow config-providers plan --replace-file conf/base.properties=conf/base.next.properties
@@ -115,7 +115,7 @@ exit codes with --detailed-exit-code:
     that could be another one, differ, or beat another value
 """
 
-ADOPT: Final = """examples:
+_ADOPT: Final = """examples:
   airflow config-providers adopt
   airflow config-providers adopt dags/flights.py --operators classes
   airflow config-providers adopt --write proposal/
@@ -124,7 +124,7 @@ Prints a patch, and reports what stays by hand; no DAG file is changed. Lines th
 never shown. Needs no database and no secret store; DAG files are imported, in other processes.
 """
 
-LINT: Final = """examples:
+_LINT: Final = """examples:
   airflow config-providers lint
   airflow config-providers lint dags/ conf/base.properties policies.yaml --output sarif
   airflow config-providers lint dags/ --providers providers.properties --ignore CP402
@@ -137,7 +137,7 @@ exit codes:
   2 a file or the folder of the DAGs could not be read, or wrong arguments
 """
 
-DOCTOR: Final = """examples:
+_DOCTOR: Final = """examples:
   airflow config-providers doctor
   airflow config-providers doctor --only providers,files --timeout 120 --output json
 
@@ -149,7 +149,7 @@ exit codes:
   2 wrong arguments
 """
 
-SCHEMA: Final = """examples:
+_SCHEMA: Final = """examples:
   airflow config-providers schema layer > layer.schema.json
   airflow config-providers schema policies > policies.schema.json
 
@@ -158,7 +158,7 @@ Begin a YAML file with the line:
 """
 
 
-AUDIT_HISTORY: Final = """examples:
+_AUDIT_HISTORY: Final = """examples:
   airflow config-providers audit history --since 2026-11-01
   airflow config-providers audit history --records s3a://bucket/records --parquet /mnt/audit --dag flights
   airflow config-providers audit history --against /mnt/staging/records --output json
@@ -166,7 +166,7 @@ AUDIT_HISTORY: Final = """examples:
 With --output json, each line is a finding. Files that are no record are named, and do not end the audit.
 """
 
-AUDIT_POLICIES: Final = """examples:
+_AUDIT_POLICIES: Final = """examples:
   airflow config-providers audit policies policies.yaml --since 2026-01-01
   airflow config-providers audit policies tomorrow.yaml --records s3a://bucket/records --output json
 
@@ -177,13 +177,13 @@ exit codes:
   3 the policies cannot be opened
 """
 
-AUDIT_REFERENCES: Final = """examples:
+_AUDIT_REFERENCES: Final = """examples:
   airflow config-providers audit references
   airflow config-providers audit references '${vault:apps/db:*}' --known references.txt --output json
   airflow config-providers audit references '${vault:apps/db:password}' --runs --since 2026-11-01
 """
 
-LEAKS: Final = """examples:
+_LEAKS: Final = """examples:
   airflow config-providers audit leaks logs/
   airflow config-providers audit leaks logs/ --references references.txt --baseline accepted.jsonl --output json
   airflow config-providers audit leaks logs/ --database --conf spark.jars=/opt/postgresql-jdbc.jar
@@ -213,7 +213,7 @@ def _group(name: str, help_: str, *commands: Any) -> Any:
 
 def _command(path: str, help_: str, args: tuple[Any, ...], examples: str, *, name: str = "") -> Any:
     """Return a command with the usual formats of output and exit codes; see ``_action``."""
-    return _action(path, help_, (*args, ARG_OUTPUT), examples + CODES, name=name)
+    return _action(path, help_, (*args, ARG_OUTPUT), examples + _CODES, name=name)
 
 
 def _action(path: str, help_: str, args: tuple[Any, ...], epilog: str, *, name: str = "") -> Any:
@@ -234,43 +234,43 @@ _SUBCOMMANDS: Final = (
         "describe.describe",
         "Show the configuration of a task, a DAG or the deployment, and where each value comes from",
         (*options.RESOURCE, *options.SHOWN, options.WHY_NOT, *options.RUNS, *options.SERVER),
-        DESCRIBE,
+        _DESCRIBE,
     ),
     _command(
         "changes.alter",
         "Change dynamic configuration",
         (*options.RESOURCE, *options.CHANGES, *options.CHECKS, *options.SERVER),
-        ALTER + UNCHANGED,
+        _ALTER + _UNCHANGED,
     ),
     _command(
         "changes.history",
         "List the changes of a task, a DAG or the deployment",
         (*options.RESOURCE, *options.SERVER),
-        HISTORY,
+        _HISTORY,
     ),
     _command(
         "changes.rollback",
         "Restore the configuration of an earlier version",
         (*options.RESOURCE, options.VERSION, options.VALIDATE_ONLY, *options.SERVER),
-        ROLLBACK + UNCHANGED,
+        _ROLLBACK + _UNCHANGED,
     ),
     _command(
         "changes.refresh",
         "Have processes that follow a task, a DAG or the deployment read the values of its references again",
         (*options.RESOURCE, *options.SERVER),
-        REFRESH + UNCHANGED,
+        _REFRESH + _UNCHANGED,
     ),
     _command(
         "bisect.bisect",
         "Show what changed between the last run of a task that succeeded and the first that failed",
         (*options.RESOURCE[1:], options.MAP_INDEX),  # without --default
-        BISECT,
+        _BISECT,
     ),
     _command(
         "describe.references",
         "List the tasks that use a reference, and those whose last job had an older value of it",
         (options.PATTERN, *options.SERVER),
-        REFERENCES,
+        _REFERENCES,
     ),
     _command(
         "plan.plan",
@@ -283,31 +283,31 @@ _SUBCOMMANDS: Final = (
             options.TIMEOUT,
             options.DETAILED,
         ),
-        PLAN,
+        _PLAN,
     ),
     _action(
         "adopt.adopt",
         "Propose references and layer files for DAGs that use stock operators",
         (*options.ADOPTED, options.TIMEOUT, options.WRITTEN),
-        ADOPT,
+        _ADOPT,
     ),
     _action(
         "lint.lint",
         "Find mistakes in DAG files, layer files, policies and providers, without a database or a secret store",
         (*options.LINTED, *options.RULES, options.REPORT),
-        LINT,
+        _LINT,
     ),
     _action(
         "doctor.doctor",
         "Check the deployment from this machine, and say how to mend what is wrong",
         (*options.EXAMINED, ARG_OUTPUT),
-        DOCTOR,
+        _DOCTOR,
     ),
     _action(
         "schema.schema",
         "Print a JSON schema, with which editors check and complete YAML files",
         options.SCHEMA,
-        SCHEMA,
+        _SCHEMA,
     ),
     _group(
         "policies",
@@ -322,7 +322,7 @@ _SUBCOMMANDS: Final = (
                 options.POLICIES_FILE,
                 options.DETAILED_VERDICTS,
             ),
-            POLICIES,
+            _POLICIES,
         ),
     ),
     _group(
@@ -332,7 +332,7 @@ _SUBCOMMANDS: Final = (
             "providers.list_",
             "List the providers that a connection defines",
             options.CONNECTION,
-            PROVIDERS,
+            _PROVIDERS,
             name="list",
         ),
     ),
@@ -343,25 +343,25 @@ _SUBCOMMANDS: Final = (
             "audit_leaks.leaks",
             "Find the values of references in logs and other files",
             (*options.SEARCHED, options.CONNECTION_ID, *options.SPARK_JOB, ARG_OUTPUT),
-            LEAKS,
+            _LEAKS,
         ),
         _command(
             "audit_records.history",
             "Show what differs between runs, DAGs and environments, what has no effect, and what failures share",
             (*options.COMPARED, *_OF_PAST),
-            AUDIT_HISTORY,
+            _AUDIT_HISTORY,
         ),
         _action(
             "audit_records.policies",
             "Show which past runs the policies in a file would have stopped",
             (options.FILE_OF_POLICIES, *_OF_PAST, ARG_OUTPUT),
-            AUDIT_POLICIES,
+            _AUDIT_POLICIES,
         ),
         _command(
             "audit_records.references",
             "Show who used which reference in all runs, and how many values each had",
             (options.PATTERN, options.KNOWN_REFERENCES, options.REFERENCE_RUNS, *_OF_PAST),
-            AUDIT_REFERENCES,
+            _AUDIT_REFERENCES,
         ),
     ),
     _group(
@@ -371,7 +371,7 @@ _SUBCOMMANDS: Final = (
             "encoder.rotate",
             "Re-encrypt the stored secrets with the new secret",
             (options.VALIDATE_ONLY,),
-            ENCODER,
+            _ENCODER,
         ),
     ),
 )

@@ -20,7 +20,7 @@ from airflow_config_providers.core.wording import first_of
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, SubmitError
 from airflow_config_providers.job.run import JobRun
 
-AFTER_FAILURE: Final = 60.0
+_AFTER_FAILURE: Final = 60.0
 """Seconds after which something is tried again that failed because something could not answer."""
 
 _PATIENCE: Final = 30.0
@@ -65,7 +65,7 @@ class PlaceSubscriptions:
         of_providers = [[place for place in places if place[0] == name] for name in names]
         wait([in_thread(self._subscribe_each, run, each, noticed) for each in of_providers], _PATIENCE)
         for place in [place for place in places if place not in noticed]:
-            self._log.warning(_NOT_NOTICED, place_name(place), f"no answer in {_PATIENCE:g} seconds")
+            self._log.warning(_NOT_NOTICED, _place_name(place), f"no answer in {_PATIENCE:g} seconds")
         return [place for place in places if not noticed.get(place)]
 
     def _subscribe_each(self, run: JobRun, places: Sequence[Place], noticed: dict[Place, bool]) -> None:
@@ -82,12 +82,12 @@ class PlaceSubscriptions:
         :param down: gets the place if its provider is not available
         """
         try:
-            run.subscribe(place, lambda: self._note(run, place_name(place)))
+            run.subscribe(place, lambda: self._note(run, _place_name(place)))
         except NotImplementedError:
             return False
         except ProviderUnavailableError as error:
             if not is_again:
-                self._log.warning(_NOT_NOTICED, place_name(place), run.reverser.reverse_text(str(error)))
+                self._log.warning(_NOT_NOTICED, _place_name(place), run.reverser.reverse_text(str(error)))
             down.append(place)
         except BaseException as error:  # noqa: BLE001 - a provider of another package can raise anything
             self._warn_of_no_watch(run, place, error)
@@ -96,7 +96,7 @@ class PlaceSubscriptions:
     def _plan_again(self, run: JobRun, down: Sequence[Place]) -> None:
         """Have places of one provider subscribed to again, unless the job has ended while the provider was asked."""
         if down and self._is_watched(run):
-            at = self._timetable.clock() + AFTER_FAILURE
+            at = self._timetable.clock() + _AFTER_FAILURE
             self._timetable.add((run, down[0]), at, lambda: self._begin_again(run, down))
 
     def _begin_again(self, run: JobRun, down: Sequence[Place]) -> None:
@@ -114,10 +114,10 @@ class PlaceSubscriptions:
     def _warn_of_no_watch(self, run: JobRun, place: Place, error: BaseException) -> None:
         is_ours = isinstance(error, ConfigProvidersError)  # another's message can contain a value
         problem = run.reverser.reverse_text(str(error)) if is_ours else type(error).__name__
-        self._log.warning("Changes of %s are not noticed: %s", place_name(place), problem)
+        self._log.warning("Changes of %s are not noticed: %s", _place_name(place), problem)
 
 
-def place_name(place: Place) -> str:
+def _place_name(place: Place) -> str:
     """Return how logs name a place: a reference without its key."""
     provider, path = map(printable, place)
     return f"${{{provider}:{path}}}" if path else f"${{{provider}}}"
@@ -388,11 +388,11 @@ class JobReload(ClosedOnExit):
         except ConfigProvidersError as error:
             is_down = isinstance(error, ProviderUnavailableError)
             self._log_refusal(run.reverser.reverse_text("; ".join(error.problems)))
-            self._try_again(run, after=AFTER_FAILURE if is_down else _AFTER_REFUSAL)
+            self._try_again(run, after=_AFTER_FAILURE if is_down else _AFTER_REFUSAL)
             return None, False
         except Exception as error:  # noqa: BLE001 - of Airflow or of a template, for example; its message can hold a value
             self._log_refusal(type(error).__name__)
-            self._try_again(run, after=AFTER_FAILURE)
+            self._try_again(run, after=_AFTER_FAILURE)
             return None, False
         self._refusal = ""
         return found
@@ -460,7 +460,7 @@ class JobReload(ClosedOnExit):
         if unused is not None:
             unused.close()
         if is_current:
-            self._try_again(run, after=AFTER_FAILURE)
+            self._try_again(run, after=_AFTER_FAILURE)
 
     def _stop(self, changes: str) -> bool:
         """Stop the job because of ``changes``, and return whether that succeeded."""
@@ -481,7 +481,7 @@ class JobReload(ClosedOnExit):
     def _changes(self, run: JobRun, next_run: JobRun) -> str:
         """Return what has changed: of a place, the references whose values differ, if that is known."""
         changed_references = sorted(next_run.reverser.changed_from(run.reverser))
-        references = grouped((place_name((one.provider, one.path)), str(one)) for one in changed_references)
+        references = grouped((_place_name((one.provider, one.path)), str(one)) for one in changed_references)
         with self._lock:
             changed = sorted(self._changed)
         return " and ".join(first_of(references.get(what, [what])) for what in changed) or _SECRETS

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Final, Self
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.lists import in_all
-from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.exceptions import ConfigProvidersError, listed
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.spark.named_arguments import ANYWHERE, FALLBACK_VARIABLES, OVERRIDING_VARIABLES
-from airflow_config_providers.spark.policy_request import policy_request
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.policy import RequestMetadata
     from airflow_config_providers.dynamic.policies import PolicySet
 
 
@@ -29,6 +28,8 @@ def deployed_request(task: ConfigResource, layers: Sequence[ConfigLayer], job: A
 
     :param layers: all layers of the task
     """
+    from airflow_config_providers.spark.policy_request import policy_request  # noqa: PLC0415 - only with policies
+
     texts = {**job.texts, **referring_paths(job.files.values())}
     return policy_request(task, with_environment(layers, job.environment), texts)
 

@@ -78,7 +78,7 @@ class Definitions:
         :raises ConfigProvidersError: there is no connection, or its definitions cannot be read
         """
         if self._connection is None:
-            raise missing_connection(self._conn_id)
+            raise _missing_connection(self._conn_id)
         found = {key: text for key, text in self._defined.items() if not key.startswith(OF_DRIVER)}
         mask_parameters(found)
         return found
@@ -172,7 +172,7 @@ def _of_database(conn_id: str) -> Connection | None:
     return None
 
 
-def missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
+def _missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
     """Return the error for a missing connection. ``need`` says why the configuration needs it."""
     return ProviderDefinitionError(
         f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
@@ -339,7 +339,7 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
 
     def _missing(self, found: Iterable[ConfigVariable]) -> ProviderDefinitionError:
         references = sorted({str(one) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
-        return missing_connection(self.conn_id, f"refers to {first_of(references, most=1)}")
+        return _missing_connection(self.conn_id, f"refers to {first_of(references, most=1)}")
 
     def names(self) -> frozenset[str]:
         """Return the names of the providers; none if no connection defines them, or its definitions cannot be read."""

@@ -39,7 +39,7 @@ def deployment_key(secret: str, *purpose: str) -> bytes:
     :raises ConfigException: the secret could be guessed
     """
     settings.require_strong(secret)
-    return keyed_digest(octets(secret), *purpose)
+    return _keyed_digest(octets(secret), *purpose)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -68,7 +68,7 @@ class ValueHashes:
     @property
     def key_id(self) -> str:
         """A name of the key: only hashes of the same key can be compared. Empty if there are no hashes."""
-        return keyed_digest(self._key, "name of the key").hex()[:16] if self._key else ""
+        return _keyed_digest(self._key, "name of the key").hex()[:16] if self._key else ""
 
     def of(self, reverser: ReverseTransformer, unversioned: Callable[[str], str] = str) -> Mapping[str, str | None]:
         """
@@ -82,10 +82,10 @@ class ValueHashes:
     def _hash(self, variable: ConfigVariable, path: str, value: str) -> str | None:
         if not self._key:
             return None
-        return keyed_digest(self._key, variable.provider, path, variable.key, value)[:_OCTETS].hex()
+        return _keyed_digest(self._key, variable.provider, path, variable.key, value)[:_OCTETS].hex()
 
 
-def keyed_digest(key: bytes, *parts: str) -> bytes:
+def _keyed_digest(key: bytes, *parts: str) -> bytes:
     """Return 32 bytes that depend on ``key`` and on all of ``parts``, also on where one ends (HMAC with SHA-256)."""
     return hmac.digest(key, json.dumps(parts).encode(), "sha256")
 
@@ -177,7 +177,7 @@ class ValueSeal:
         return PasswordEncoder(self._derived(secret), old_secret=self._derived(old) if old else None)
 
     def _derived(self, secret: str) -> str:
-        return keyed_digest(octets(secret), "airflow_config_providers", "values of a job", *self.owner).hex()
+        return _keyed_digest(octets(secret), "airflow_config_providers", "values of a job", *self.owner).hex()
 
 
 def _written(pairs: Iterable[tuple[ConfigVariable, str]], hidden: Iterable[str]) -> str:

@@ -36,7 +36,7 @@ def attributes(operator: object) -> dict[str, Any]:
     return {**slots, **vars(operator)}
 
 
-def forget_values(operator: object, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+def _reverse_attributes(operator: object, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
     """
     Reverse what ``execute`` left on the operator, where listeners and links can read it.
 
@@ -334,7 +334,7 @@ def _values_in_place(operator: JobOperator, reverser: ReverseTransformer) -> Ite
 
 def _forget_values(operator: JobOperator, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
     operator._forget_objects(before, reverser)
-    forget_values(operator, before, reverser)
+    _reverse_attributes(operator, before, reverser)
 
 
 def _resolved_fields(operator: JobOperator, fields: JobFields) -> dict[str, Any]:

@@ -34,7 +34,7 @@ _CUT: Final = (
 _NO_CHARACTER: Final = "its value contains half of a surrogate pair, which is not a character."
 
 
-def is_argument(key: str, value: str) -> bool:
+def _is_argument(key: str, value: str) -> bool:
     """Return whether ``--conf key=value`` is possible in a command, and means this key."""
     argument = f"{key}={value}"
     is_short = len(argument) <= _LONGEST_ARGUMENT and len(octets(argument)) <= _LONGEST_ARGUMENT
@@ -47,7 +47,7 @@ def survives_command(key: str, value: str) -> bool:
 
     spark-submit's script drops carriage returns, and Java decodes arguments with the encoding of the locale.
     """
-    return is_argument(key, value) and f"{key}{value}".isascii() and "\r" not in f"{key}{value}"
+    return _is_argument(key, value) and f"{key}{value}".isascii() and "\r" not in f"{key}{value}"
 
 
 def survives_file(key: str, value: str) -> bool:
@@ -201,7 +201,7 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
     configs, hidden = {**configs, **patterns}, hidden | patterns.keys()
     private = {key: value for key, value in configs.items() if key in hidden or key in filed or _needs_file(key, value)}
     plain = {key: value for key, value in configs.items() if key not in private}
-    _refuse_lost(plain, is_argument if in_process else survives_command)
+    _refuse_lost(plain, _is_argument if in_process else survives_command)
     if room is not None and size(plain) > room:
         moved = {key: value for key, value in plain.items() if key not in _KEPT and survives_file(key, value)}
         private, plain = private | moved, {key: value for key, value in plain.items() if key not in moved}

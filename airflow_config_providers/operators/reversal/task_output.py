@@ -51,7 +51,7 @@ class ChangedMappings:
             _reverse(conf, {}, reverser)
 
 
-def reverse_entry(mapping: dict[Any, Any], key: object, value: object, reverser: ReverseTransformer) -> None:
+def _reverse_entry(mapping: dict[Any, Any], key: object, value: object, reverser: ReverseTransformer) -> None:
     """Replace values by references in one key of ``mapping``, and in the ``value`` that it has there."""
     shown_key, shown = reverse_object(key, (reverser,)), reverse_object(value, (reverser,))
     if shown_key is not key:
@@ -117,7 +117,7 @@ def _leaves(value: object) -> list[object]:
 def _reverse(mapping: dict[Any, Any], before: _Contents, reverser: ReverseTransformer) -> None:
     for key, value in _items(mapping):
         if key not in before or not _are_same(before[key], _content(value)):
-            reverse_entry(mapping, key, value, reverser)
+            _reverse_entry(mapping, key, value, reverser)
 
 
 def _are_same(before: int | list[object], now: int | list[object]) -> bool:
@@ -245,7 +245,7 @@ class AddedContext:
         _reverse_events(self.context.get("outlet_events"), self._declared, reverser)
         for key, value in list(self.context.items()):
             if self._before.get(key, _MISSING) is not value:
-                reverse_entry(self.context, key, value, reverser)
+                _reverse_entry(self.context, key, value, reverser)
         self._changed.reverse(reverser)
 
 

@@ -58,7 +58,7 @@ class Cell:
     problem: str = ""
 
 
-def cell_of(value: Any) -> Cell:
+def _cell_of(value: Any) -> Cell:
     """Return the text of a value in UTF-8, or its bytes: decompressed, if zlib has compressed them."""
     if value is None or isinstance(value, str):
         return Cell(octets(value or ""))
@@ -212,7 +212,7 @@ def _search_some(found: SearchedRows, table: TextTable, rows: Sequence[_Row], fi
 def _parted(table: TextTable, row: Sequence[Any]) -> _Row:
     values = iter(row)
     labels, at = tuple(islice(values, len(table.labels))), next(values)
-    return _Row(labels, at, [cell_of(value) for value in values])
+    return _Row(labels, at, [_cell_of(value) for value in values])
 
 
 def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder) -> None:

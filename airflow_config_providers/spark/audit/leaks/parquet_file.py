@@ -89,7 +89,7 @@ def distinct(values: Any) -> Any:
     return values if len(sample.unique()) * 2 > len(sample) else values.unique()
 
 
-def numbers_of(values: Any, some: Any) -> Iterator[int]:
+def _numbers_of(values: Any, some: Any) -> Iterator[int]:
     """Yield where in an array of values is one of ``some``."""
     return (number for number, hit in enumerate(compute.is_in(values, value_set=some).to_pylist()) if hit)
 
@@ -106,7 +106,7 @@ def has_text(kind: Any) -> bool:
     return not (types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind) or types.is_interval(kind))
 
 
-def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> Iterator[TextCells]:
+def _cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> Iterator[TextCells]:
     """
     Yield the texts of a column.
 
@@ -120,7 +120,7 @@ def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> It
             if inner is array:
                 yield TextCells.of(name, array, first=first, rows=of)
             else:
-                yield from cells_of(name, inner, first=first, rows=of)
+                yield from _cells_of(name, inner, first=first, rows=of)
 
 
 def most_text(array: Any) -> Iterator[int]:
@@ -433,7 +433,7 @@ def _cells(rows: SomeRows, progress: FoundSoFar) -> Iterator[TextCells]:
 
 def _of_column(name: str, column: Any, first: int) -> Iterator[TextCells]:
     for chunk in column.chunks:
-        yield from cells_of(name, chunk, first=first)
+        yield from _cells_of(name, chunk, first=first)
         first += len(chunk)
 
 
@@ -443,7 +443,7 @@ def _search_cells(cells: TextCells, finder: OccurrenceFinder, progress: FoundSoF
         progress.octets += values.nbytes
         texts = distinct(values)
         found = () if progress.is_full else list(finder.find(joined(texts)))
-        for number in numbers_of(values, texts.take(_touched(found, starts(texts)))) if found else ():
+        for number in _numbers_of(values, texts.take(_touched(found, starts(texts)))) if found else ():
             row, column = cells.place(first + number)
             _add(finder.find(values[number].as_py()), progress, row, one_line(without_values(column, finder.find)))
             if progress.is_full:

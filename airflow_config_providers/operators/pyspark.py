@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 if TYPE_CHECKING:
@@ -115,5 +114,7 @@ def _master(connection: Any, settings: Mapping[str, Any]) -> str:
 
     :param settings: what the operator sees: it names a master for a JVM that is yet to read the private file
     """
+    from airflow_config_providers.spark.catalogue import MASTER
+
     found = settings.get(_REMOTE) or settings.get(MASTER) or (connection and connection.host)
     return str(found or "")

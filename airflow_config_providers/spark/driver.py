@@ -27,9 +27,8 @@ from airflow_config_providers.exceptions import ConfigException, ExposedValueErr
 from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark import delivery, driver_providers
-from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.catalogue import MASTER, spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
-from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.driver_ports import authentication, doubt_of_driver
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.installation import defaults_in

@@ -55,8 +55,8 @@ from airflow_config_providers.spark.audit.leaks.seen_files import (
 )
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_search import Search, search_all
-from airflow_config_providers.spark.audit.session import Tick, audit_session
-from airflow_config_providers.spark.audit.spark_failures import job_failed, translating_failures
+from airflow_config_providers.spark.audit.session import Tick, audit_session, job_failed
+from airflow_config_providers.spark.audit.spark_failures import translating_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.resolver import Unresolved
     from airflow_config_providers.core.sensitive import Password
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
-    from airflow_config_providers.spark.key_check import UnknownKeys
+    from airflow_config_providers.spark.known_keys import UnknownKeys
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -177,7 +177,7 @@ def unresolved() -> Unresolved:
 
 def unknown_keys() -> UnknownKeys:
     """Return what happens to a key whose spelling is close to one that Spark knows, or that its version lacks."""
-    from airflow_config_providers.spark.key_check import UnknownKeys  # noqa: PLC0415 - no DAG file needs it
+    from airflow_config_providers.spark.known_keys import UnknownKeys  # noqa: PLC0415 - no DAG file needs it
 
     return _choice("misspelt_keys" if _text("misspelt_keys") else "unknown_keys", UnknownKeys)
 

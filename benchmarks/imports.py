@@ -23,7 +23,7 @@ OF_A_RUN = (
     "airflow_config_providers.hooks.spark_submit",
     "airflow_config_providers.job.authorship",
     "airflow_config_providers.job.configuration",
-    "airflow_config_providers.job.value_hashes",
+    "airflow_config_providers.job.sealed_values",
     "airflow_config_providers.operators.reloading",
     "airflow_config_providers.operators.rendering",
 )

@@ -15,7 +15,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.job.records.entries import packed
 from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, references_of
-from airflow_config_providers.job.value_hashes import ValueHashes
+from airflow_config_providers.job.sealed_values import ValueHashes
 from airflow_config_providers.operators.record_keeper import versions, without_values
 from airflow_config_providers.spark.catalogue import spark_definition
 from benchmarks.measure import Aim, Effort, Report, Work, compared

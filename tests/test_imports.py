@@ -151,7 +151,7 @@ OF_FEW_RUNS = (
         "log.sentry",
         "operators.record_keeper",
     ),
-    *("spark.delivery", "spark.value_changes", "spark.private_file"),
+    *("spark.delivery", "spark.private_file"),
 )
 
 
@@ -283,7 +283,7 @@ def test_a_circle_is_found_wherever_an_import_hides_it() -> None:
     """An import counts inside of a function, for types alone, and in a subfolder."""
     imports = imports_in("core")
 
-    assert "catalogue" in imports_in("spark")["value_changes"]
+    assert "catalogue" in imports_in("spark")["delivery"]
     assert imports["__init__"] >= {"definition", "reversal", "transformer"}
     assert imports["resolver"] >= {"definition", "layers", "transformer"}
     assert imports["resolved_config"] >= {"reversal"}

@@ -40,8 +40,7 @@ from airflow_config_providers.spark.audit.records.history_audit import (
     history_of,
 )
 from airflow_config_providers.spark.audit.records.history_findings import BEFORE_FAILURE
-from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
-from airflow_config_providers.spark.audit.records.policy_audit import stopped_runs
+from airflow_config_providers.spark.audit.records.policy_audit import PastPolicies, stopped_runs
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows, reference_uses
 from airflow_config_providers.spark.audit.report_file import HISTORY, POLICY, REFERENCE, REFERENCE_RUN
 

@@ -12,11 +12,17 @@ from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.admin import DeployedLayers
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
-from airflow_config_providers.deployment.differences import differences, with_authors
+from airflow_config_providers.deployment.differences import (
+    RunOutcome,
+    TurningPoint,
+    differences,
+    outcomes_of,
+    turning_point,
+    with_authors,
+)
 from airflow_config_providers.deployment.record_rows import about, of_record
 from airflow_config_providers.deployment.records import RunChoice, record_of
 from airflow_config_providers.deployment.rows import KeySelection, Row
-from airflow_config_providers.deployment.turning_point import RunOutcome, TurningPoint, outcomes_of, turning_point
 from airflow_config_providers.exceptions import UnknownResourceError
 from airflow_config_providers.job.records.record import TryRecord
 

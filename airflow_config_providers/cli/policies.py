@@ -19,8 +19,7 @@ from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.policies.policy_set import DENIES, WARNS, LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.exceptions import ConfigException, listed, refuse
-from airflow_config_providers.job.environment_layers import deployed_request
-from airflow_config_providers.job.policies import open_policies
+from airflow_config_providers.job.policies import deployed_request, open_policies
 
 
 @reporting_errors

@@ -16,7 +16,7 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError, refuse
-from airflow_config_providers.job.providers_connection import (
+from airflow_config_providers.job.providers import (
     CONN_TYPE,
     Definitions,
     deployment_registry,

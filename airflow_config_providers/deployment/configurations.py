@@ -33,8 +33,8 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import without_effect
 from airflow_config_providers.job.records.record import TryRecord
-from airflow_config_providers.spark.driver_keys import MASTER
-from airflow_config_providers.spark.key_check import find_in
+from airflow_config_providers.spark.catalogue import MASTER
+from airflow_config_providers.spark.known_keys import find_in
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
 """The sources in which the name of a key is never written."""

@@ -23,8 +23,7 @@ from airflow_config_providers.job.records.table import content_of, contents_of, 
 from airflow_config_providers.lazy import sa
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, sql_of
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
-from airflow_config_providers.spark.audit.records.record_row import Content
-from airflow_config_providers.spark.audit.records.record_tables import RANGE, EntryQueries, RecordTables
+from airflow_config_providers.spark.audit.records.record_tables import RANGE, Content, EntryQueries, RecordTables
 from airflow_config_providers.spark.audit.spark_failures import translating_failures
 
 _BATCH: Final = 500

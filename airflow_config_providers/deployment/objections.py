@@ -18,12 +18,11 @@ from airflow_config_providers.dynamic.planner import DynamicLayers
 from airflow_config_providers.exceptions import ConfigProvidersError, problems_of
 from airflow_config_providers.job.deployed_task import Warn, deployed_options, stored_spec
 from airflow_config_providers.job.exposed_values import PlacedText, put_in_problem, put_in_secrets, refuse_exposed
-from airflow_config_providers.job.providers_connection import Definitions, deployment_registry
+from airflow_config_providers.job.providers import Definitions, deployment_registry
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import driver_providers
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
-from airflow_config_providers.spark.known_keys import SPARK
+from airflow_config_providers.spark.known_keys import SPARK, UnknownKeys, absent, find_in
 from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 

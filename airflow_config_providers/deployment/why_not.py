@@ -35,8 +35,7 @@ from airflow_config_providers.deployment.rows import (
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, ProviderUnavailableError
 from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY, spark_definition
-from airflow_config_providers.spark.key_check import UnknownKeys, find_in
-from airflow_config_providers.spark.known_keys import SPARK, meant
+from airflow_config_providers.spark.known_keys import SPARK, UnknownKeys, find_in, meant
 
 DYNAMIC: Final = tuple(source.name for source in SOURCES.values())
 """The sources of dynamic configuration."""

@@ -8,7 +8,7 @@ from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.job.providers_connection import CONN_TYPE, ProvidersConnection, deployment_registry
+from airflow_config_providers.job.providers import CONN_TYPE, ProvidersConnection, deployment_registry
 from airflow_config_providers.providers.checks import ask_each, summary
 
 

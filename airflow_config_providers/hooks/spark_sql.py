@@ -12,8 +12,8 @@ from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.spark.catalogue import MASTER
 from airflow_config_providers.spark.delivery import Delivery, private_properties
-from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.driver_ports import LOCAL_MASTER, authenticated, doubt_of_ports
 from airflow_config_providers.spark.installation import SparkInstallation, doubt_of_defaults
 from airflow_config_providers.spark.named_arguments import SQL

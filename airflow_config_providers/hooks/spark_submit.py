@@ -20,7 +20,7 @@ from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.hooks.take_over import taken_over
-from airflow_config_providers.job.destination import Destination
+from airflow_config_providers.job.exposed_values import Destination
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.delivery import Delivery, Submission, private_properties
 from airflow_config_providers.spark.driver_ports import authenticated, doubt_of_ports

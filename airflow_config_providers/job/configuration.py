@@ -24,14 +24,17 @@ from airflow_config_providers.exceptions import (
     problems_of,
     refuse,
 )
-from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
-from airflow_config_providers.job.destination import Destination, shows_environment
-from airflow_config_providers.job.exposed_values import PlacedText, refuse_referring_words
+from airflow_config_providers.job.authored_job import AuthoredJob, JobOptions, referring_paths
+from airflow_config_providers.job.exposed_values import (
+    Destination,
+    PlacedText,
+    refuse_referring_words,
+    shows_environment,
+)
 from airflow_config_providers.job.fields import cluster_wins
 from airflow_config_providers.job.job_layers import JobLayers, require_unreserved
-from airflow_config_providers.job.job_options import JobOptions
 from airflow_config_providers.job.nested_texts import label_below
-from airflow_config_providers.job.policies import NO_VERDICT, TaskVerdict, verdict_on
+from airflow_config_providers.job.policies import NO_VERDICT, TaskVerdict, verdict_on, with_environment
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import Driver, DriverResolver, JobResolver, JobStrings
 from airflow_config_providers.job.run import JobRun, ReloadSource
@@ -187,8 +190,6 @@ class JobConfiguration:
         return TaskVerdict.on_all(found)
 
     def _verdict_on_one(self, layers: Sequence[ConfigLayer], destination: Callable[[], Destination]) -> TaskVerdict:
-        from airflow_config_providers.job.environment_layers import with_environment  # noqa: PLC0415 - only with policies
-
         texts = {**self.job.texts, **self._referring_paths()}
         if self.job.environment:  # asking for the connection takes time
             layers = with_environment(layers, self.job.environment, destination().prefixes)

@@ -9,9 +9,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import STORED_MAPPED, require
-from airflow_config_providers.job.authored_job import STORED, AuthoredJob
+from airflow_config_providers.job.authored_job import NO_OPTIONS, STORED, AuthoredJob, JobOptions
 from airflow_config_providers.job.fields import OURS, JobFields
-from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.mapped_task import differing_arguments, shared_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
 

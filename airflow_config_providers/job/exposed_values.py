@@ -1,19 +1,46 @@
-"""Values that other people could read where the job has them, and values that would change a command."""
+"""Where a reference may not be: others could read its value, a command would change, or nothing resolves it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import scan, variables
+from airflow_config_providers.core.variable import ConfigVariable, no_default, scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, refuse
-from airflow_config_providers.job.nested_texts import field_of, label_below
+from airflow_config_providers.job.nested_texts import field_of, label_below, strings
 from airflow_config_providers.spark import exposed_keys
 from airflow_config_providers.spark.named_arguments import ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN, IN_COMMAND
-from airflow_config_providers.spark.substitutions import ANY_KEY, Substitutions
+from airflow_config_providers.spark.substitutions import ANY_KEY, SUBSTITUTED_BY_SPARK, Substitutions
+
+
+def shows_environment(prefix: str, is_remote: Callable[[], bool]) -> bool:
+    """
+    Return whether other people can read the driver's environment: on YARN, always; on Kubernetes, in its pod.
+
+    :param prefix: the prefix under which environment variables are keys of Spark
+    :param is_remote: returns whether the driver runs on another machine; called only if that matters
+    """
+    return prefix != ENVIRONMENT_ON_KUBERNETES or is_remote()
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Destination:
+    """
+    Where a job runs, as far as its connection says.
+
+    :param prefixes: the prefixes under which environment variables are keys of Spark
+    :param is_remote: returns whether its driver runs on another machine, given the settled configuration
+    :param absent: returns the id of a connection that was not found, for which a stock hook assumes YARN; otherwise an
+        empty string. Asking takes time
+    """
+
+    prefixes: Collection[str] = ()
+    is_remote: Callable[[Mapping[str, str]], bool] = lambda _: False
+    absent: Callable[[], str] = lambda: ""
+
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
 """Characters without special meaning in a string that is split into words, or that is a program."""
@@ -263,3 +290,63 @@ def _left(written: str, value: str) -> str:
 def _is_in_command(item: PlacedText) -> bool:
     """Return whether a string is in a field that is an argument of spark-submit, which ``application_id`` is not."""
     return field_of(item.key) in IN_COMMAND
+
+
+_CONNECTION: Final = "Write the ID of the connection."
+_OTHER: Final = (
+    "Write the value itself if it is no secret; otherwise move it to a template field, or to the connection."
+)
+
+_TEXTLESS: Final = frozenset({type(None), bool, int, float})
+"""The types of most attributes."""
+
+_OF_AIRFLOW: Final = "_BaseOperator__"
+"""The beginning of the names under which Airflow keeps what is its own, such as a copy of all arguments."""
+
+
+def unresolved_arguments(
+    operator: Any, resolved: Iterable[str], *, keeps_unresolved: bool = False
+) -> Iterator[tuple[str, str]]:
+    """
+    Yield each argument that has a reference which is not resolved, with what to do.
+
+    Only IDs of connections, and the parameters of classes of Airflow's own providers, are checked: a user's class can
+    resolve its own parameters. What Spark or a shell replaces is no reference, except in the ID of a connection.
+
+    :param resolved: the attributes, besides template fields, whose references are resolved
+    :param keeps_unresolved: whether references that nothing resolves are left as they are
+    """
+    values = vars(operator)
+    known = {name.lstrip("_") for name in (*operator.template_fields, *resolved)}  # an operator can also keep a copy
+    others = [
+        (argument, value)
+        for name, value in values.items()
+        if type(value) not in _TEXTLESS and not name.startswith(_OF_AIRFLOW)
+        if (argument := name.lstrip("_")) not in known
+    ]
+    held = {argument: found for argument, value in others if (found := list(_references(value)))}
+    parameters = _parameters(type(operator)) if held and not keeps_unresolved else frozenset()
+    for argument in sorted(held):
+        is_connection = argument.endswith("conn_id")
+        if is_connection or (argument in parameters and not all(map(_is_foreign, held[argument]))):
+            way_out = _CONNECTION if is_connection else _OTHER
+            yield argument, f"{printable(argument)}: a reference is not resolved here. {way_out}"
+
+
+def _references(value: object) -> Iterator[ConfigVariable]:
+    """Yield the references in the strings of collections; an object of a class may do with its own what it wants."""
+    for text in strings(value):
+        yield from variables(text) if "${" in text else ()
+
+
+def _is_foreign(variable: ConfigVariable) -> bool:
+    """Return whether Spark replaces ``variable``, or a shell does: a reference has no default."""
+    return variable.provider in SUBSTITUTED_BY_SPARK or bool(no_default(variable))
+
+
+def _parameters(kind: type) -> frozenset[str]:
+    """Return the parameters of those classes among ``kind`` and its bases that are in Airflow's own providers."""
+    import inspect  # noqa: PLC0415 - for a mistake only
+
+    classes = [one for one in kind.__mro__ if one.__module__.startswith("airflow.providers.")]
+    return frozenset(name for one in classes for name in inspect.signature(one).parameters)

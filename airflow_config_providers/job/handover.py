@@ -13,8 +13,7 @@ from airflow_config_providers.core.nested import ITEMS
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, refuse
-from airflow_config_providers.job.destination import shows_environment
-from airflow_config_providers.job.exposed_values import PlacedText, refuse_added, refuse_broken_words
+from airflow_config_providers.job.exposed_values import PlacedText, refuse_added, refuse_broken_words, shows_environment
 from airflow_config_providers.job.nested_texts import NestedString, in_order, label_below, map_texts, texts
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.spark.named_arguments import ENVIRONMENT_ON_KUBERNETES, IN_COMMAND

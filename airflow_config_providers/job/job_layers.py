@@ -23,12 +23,10 @@ from airflow_config_providers.job.steered_layers import (
     with_kept_redaction,
 )
 from airflow_config_providers.job.template_references import FilledIn, brought_problem, inserted_problem
-from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.driver_keys import MASTER
+from airflow_config_providers.spark.catalogue import MASTER, spark_definition
 from airflow_config_providers.spark.driver_providers import refusal
-from airflow_config_providers.spark.key_check import find_in_layers
-from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
-from airflow_config_providers.spark.layer_sources import environment_layer
+from airflow_config_providers.spark.known_keys import find_in_layers
+from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, environment_layer, file_layer
 from airflow_config_providers.spark.substitutions import has_inserted, is_substituted
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]

@@ -1,26 +1,290 @@
-"""The providers of one job, each of which is opened on first use."""
+"""The providers of a deployment: the connection that defines them, its mistakes, and each one, opened on first use."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from typing import Any, Final
 
 from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection
+from airflow_config_providers.core import properties
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
+from airflow_config_providers.core.java_text import written
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
-from airflow_config_providers.core.text import first_of, printable
+from airflow_config_providers.core.text import first_of, nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
-from airflow_config_providers.job.providers_connection import (
-    ProvidersConnection,
-    deployment_registry,
-    home_of,
-    missing_connection,
-)
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError, refuse
+from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.lazy import cached_property
+from airflow_config_providers.masker import mask_parameters
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.spark.layer_files import read_text
 from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
+
+CONN_TYPE: Final = "config_providers"
+"""The type of a connection that defines providers."""
+
+OF_DRIVER: Final = "driver."
+"""The prefix of keys that are for a driver, and not for this machine."""
+
+_FILES: Final = ("properties_file", "properties")
+"""The fields of a connection's extra that hold a file of definitions, or name one."""
+
+_FIELDS: Final = (CONFIG_PROVIDERS, *_FILES)
+"""The fields of a connection's extra that define providers."""
+
+
+def deployment_registry() -> ProviderRegistry:
+    """Return the registry that makes the providers of this deployment, with the classes that it allows."""
+    return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
+
+
+def home_of(conn_id: str, kind: str | None = None) -> str:
+    """
+    Return what messages call the place where a connection defines providers.
+
+    :param kind: the type of the connection, if it defines none
+    """
+    found = f"{CONFIG_PROVIDERS} of connection '{printable(conn_id)}'"
+    if not kind or kind == CONN_TYPE:
+        return found
+    return f"{found}. Its type is '{printable(kind)}' and not '{CONN_TYPE}': check config_conn_id"
+
+
+class Definitions:
+    """
+    What a connection defines. The file of definitions that it names is read once, so tasks and drivers see the same.
+
+    :param conn_id: the id of the connection
+    :param connection: the connection; None if there is none
+    """
+
+    def __init__(self, conn_id: str, connection: Connection | None) -> None:
+        self._conn_id = conn_id
+        self._connection = connection
+
+    def of_tasks(self) -> dict[str, str]:
+        """
+        Return ``config.providers`` and the keys below it.
+
+        :raises ConfigProvidersError: there is no connection, or its definitions cannot be read
+        """
+        if self._connection is None:
+            raise _missing_connection(self._conn_id)
+        found = {key: text for key, text in self._defined.items() if not key.startswith(OF_DRIVER)}
+        mask_parameters(found)
+        return found
+
+    def of_driver(self) -> dict[str, str]:
+        """
+        Return ``config.providers`` and the keys below it for a driver, without ``driver.``; nothing without connection.
+
+        :raises ProviderDefinitionError: the definitions cannot be read
+        """
+        below = {key: text for key, text in self._defined.items() if key.startswith(OF_DRIVER)}
+        found = {key.removeprefix(OF_DRIVER): text for key, text in below.items()}
+        return {key: text for key, text in found.items() if is_reserved(key)}
+
+    @cached_property
+    def extra(self) -> Mapping[str, Any]:
+        """
+        Return the extra of the connection; empty without connection.
+
+        :raises ProviderDefinitionError: it cannot be read
+        """
+        return {} if self._connection is None else _extra_of(self._conn_id, self._connection)
+
+    @cached_property
+    def _defined(self) -> dict[str, str]:
+        return _all_of(self._conn_id, self.extra)
+
+
+class ProvidersConnection:
+    """
+    A ``config_providers`` connection, which is read once, like the file of definitions that it names.
+
+    :param conn_id: the id of the connection
+    """
+
+    def __init__(self, conn_id: str) -> None:
+        self.conn_id = conn_id
+
+    def on_demand(self) -> ProvidersOnDemand:
+        """
+        Return the providers, each of which is made and configured when it is needed. The caller must close them.
+
+        :raises ProviderDefinitionError: there is no such connection, or its definitions cannot be read
+        """
+        return deployment_registry().on_demand(self.definitions())
+
+    def definitions(self) -> dict[str, str]:
+        """Return ``config.providers`` and the keys below it from the connection."""
+        return self._definitions.of_tasks()
+
+    def driver_definitions(self) -> dict[str, str]:
+        """
+        Return ``config.providers`` and the keys below it for a driver that resolves itself, without ``driver.``.
+
+        :raises ProviderDefinitionError: the connection, or the environment variable that defines it, cannot be read
+        """
+        return self._definitions.of_driver()
+
+    def require_provider(self, definitions: Mapping[str, Any]) -> None:
+        """
+        Make sure that a misspelt field of the extra is not the reason why there are no ``definitions``.
+
+        :raises ProviderDefinitionError: it is
+        """
+        if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
+            return
+        if hints := misspelt_fields(self._connection, definitions):
+            raise ProviderDefinitionError(no_provider(self.conn_id, " ".join(hints)))
+
+    def is_defined(self) -> bool:
+        """Return whether the connection exists."""
+        return self._connection is not None
+
+    @cached_property
+    def _definitions(self) -> Definitions:
+        return Definitions(self.conn_id, self._connection)
+
+    @cached_property
+    def _connection(self) -> Connection | None:
+        if airflow_secrets.broken_variable(self.conn_id) is not None:  # where Airflow would ask its database instead
+            airflow_secrets.connection(self.conn_id)  # raises, unless the deployment's own backend has it
+        with suppress(AirflowNotFoundException):
+            return BaseHook.get_connection(self.conn_id)
+        return None if has_supervisor() else _of_database(self.conn_id)
+
+
+def _of_database(conn_id: str) -> Connection | None:
+    """Return a connection that only Airflow's database has; None if it cannot be read. A preview has no other way."""
+    with suppress(ConfigProvidersError):
+        return airflow_secrets.connection(conn_id)
+    return None
+
+
+def _missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
+    """Return the error for a missing connection. ``need`` says why the configuration needs it."""
+    return ProviderDefinitionError(
+        f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
+        f"Correct config_conn_id, or add a connection of type config_providers with config.providers in its extra. "
+        f"If Airflow lists it, its API server perhaps cannot decrypt it: compare its fernet_key in [core]."
+    )
+
+
+def _extra_of(conn_id: str, connection: Connection) -> Mapping[str, Any]:
+    return parse_extra(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
+
+
+def _all_of(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
+    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(OF_DRIVER))}
+    unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
+    files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
+    odd = {key: value for key, value in files.items() if not isinstance(value, str)}
+    _refuse_odd(conn_id, odd | {key: value for key, value in keys.items() if not isinstance(value, str | int)})
+    found: dict[str, str] = {}
+    if path := files.get("properties_file"):
+        found |= _properties(read_text(path, name=path), name=path)
+    if text := files.get("properties"):
+        found |= _properties(text, name=f"connection {conn_id}")
+    return found | unread | {key: written(value) for key, value in keys.items()}
+
+
+def parse_extra(text: str | None, *, what: str) -> Mapping[str, Any]:
+    """
+    Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``.
+
+    :param what: what people call the extra
+    :raises ProviderDefinitionError: it is not a JSON object
+    """
+    try:
+        extra, problem = json.loads(text or "{}"), ""
+    except json.JSONDecodeError as error:
+        extra, problem = None, f": it is invalid at line {error.lineno}, column {error.colno}"
+    except (ValueError, RecursionError):
+        extra, problem = None, ""
+    if not isinstance(extra, dict):
+        raise ProviderDefinitionError(f"{what} is not a JSON object{problem}. Correct it.")
+    return extra
+
+
+def _refuse_odd(conn_id: str, odd: Mapping[str, object]) -> None:
+    where = f"Connection '{printable(conn_id)}'"
+    problem = "in the extra is not a string."
+    refuse(
+        ProviderDefinitionError,
+        (f"{where}: '{printable(key)}' {problem} {_correction(key, odd[key])}" for key in sorted(odd)),
+    )
+
+
+def _correction(key: str, value: object) -> str:
+    if key in _FILES or not isinstance(value, list):
+        return "Correct it."
+    return "Write the list as one string, with commas between its elements, such as paths."
+
+
+def _properties(text: str, *, name: str) -> dict[str, str]:
+    return {entry.key: entry.value for entry in properties.parse(text, name=name)}
+
+
+def misspelt_fields(connection: Connection, definitions: Iterable[str]) -> list[str]:
+    """
+    Return a sentence for each name that is not read, but resembles one that is, and for a URI without ``?``.
+
+    :param definitions: the keys that were found in the extra of ``connection``, and in its properties
+    """
+    fields = _extra_of(connection.conn_id, connection)
+    places = {**dict.fromkeys(definitions, "properties"), **dict.fromkeys(fields, "extra")}
+    hints = [
+        f"'{printable(name)}' in its {places[name]} is not read{hint}"
+        for name in sorted(places.keys() - {*RELOAD_ACTION_KEYS})
+        if not (name in _FIELDS or is_reserved(name.removeprefix(OF_DRIVER))) and (hint := meant_field(name))
+    ]
+    return [*hints, *filter(None, [uri_hint(connection)])]
+
+
+def uri_hint(connection: Connection) -> str:
+    """Return what is wrong with the URI of ``connection`` if it lacks the ``?`` before the extra; otherwise nothing."""
+    if not any(CONFIG_PROVIDERS in (text or "") for text in (connection.host, connection.schema)):
+        return ""
+    return (
+        f"{CONFIG_PROVIDERS} is in its host or schema: in a URI, the extra begins after a question mark, as in "
+        f"{CONN_TYPE.replace('_', '-')}://?{CONFIG_PROVIDERS}=..."
+    )
+
+
+def meant_field(name: str) -> str:
+    """Return a hint such as ``, did you mean 'properties'?`` if a field of the extra is close, otherwise nothing."""
+    prefix = OF_DRIVER if name.startswith(OF_DRIVER) else ""
+    beginning = _beginning(name.removeprefix(prefix))
+    rest = name.removeprefix(prefix + beginning)
+    below = [prefix + CONFIG_PROVIDERS + rest] if nearest(beginning, [CONFIG_PROVIDERS]) else []
+    return nearest(name, below if prefix else [*_FIELDS, *RELOAD_ACTION_KEYS, *below])
+
+
+def _is_misspelt(key: str) -> bool:
+    return key.startswith("config.") and not is_reserved(key) and key not in RELOAD_ACTION_KEYS
+
+
+def no_provider(conn_id: str, way_out: str) -> str:
+    """Return the message for a connection that defines no provider."""
+    return (
+        f"Connection '{printable(conn_id)}' defines no provider: {CONFIG_PROVIDERS} is not in its extra, or is empty. "
+        f"{way_out}"
+    )
+
+
+def _beginning(field: str) -> str:
+    """Return the first two parts of a field's name. After ``config.providers`` come names that the owner chose."""
+    return ".".join(field.split(".")[:2])
 
 
 class JobProviders(ProvidersConnection, ClosedOnExit):
@@ -74,7 +338,7 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
 
     def _missing(self, found: Iterable[ConfigVariable]) -> ProviderDefinitionError:
         references = sorted({str(one) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
-        return missing_connection(self.conn_id, f"refers to {first_of(references, most=1)}")
+        return _missing_connection(self.conn_id, f"refers to {first_of(references, most=1)}")
 
     def names(self) -> frozenset[str]:
         """Return the names of the providers; none if no connection defines them, or its definitions cannot be read."""

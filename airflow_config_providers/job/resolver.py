@@ -20,6 +20,7 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
     refuse,
 )
+from airflow_config_providers.job.authored_job import JobOptions
 from airflow_config_providers.job.exposed_values import (
     PlacedText,
     placed_texts,
@@ -27,7 +28,6 @@ from airflow_config_providers.job.exposed_values import (
     refuse_shown,
     substituted_secrets,
 )
-from airflow_config_providers.job.job_options import JobOptions
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.spark import driver_providers

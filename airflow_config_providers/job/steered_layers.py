@@ -16,9 +16,8 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.lazy import cached_property
-from airflow_config_providers.spark.catalogue import OF_AUTHOR, READ_ONLY
-from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
-from airflow_config_providers.spark.layer_sources import mapping_layer
+from airflow_config_providers.spark.catalogue import AUTHENTICATE_KEY, OF_AUTHOR, READ_ONLY, closes_ports
+from airflow_config_providers.spark.layer_files import mapping_layer
 from airflow_config_providers.spark.redaction import (
     DEFAULT_OPTIONS,
     DEFAULT_PATTERN,

@@ -14,7 +14,7 @@ from airflow_config_providers.core.provider_definition import ProviderDefinition
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.providers_connection import (
+from airflow_config_providers.job.providers import (
     OF_DRIVER,
     Definitions,
     deployment_registry,

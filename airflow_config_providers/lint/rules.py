@@ -48,7 +48,7 @@ from airflow_config_providers.lint.finding import (
 )
 from airflow_config_providers.lint.known_providers import KnownProviders, form_problem
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
+from airflow_config_providers.spark.known_keys import UnknownKeys, absent, find_in
 from airflow_config_providers.spark.named_arguments import IN_COMMAND
 from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 

@@ -15,17 +15,16 @@ from airflow_config_providers.core.templates import is_known_only_in_run
 from airflow_config_providers.core.text import grouped
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, problems_of
+from airflow_config_providers.job.authored_job import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.deployed_task import deployed_options, is_configured
-from airflow_config_providers.job.field_path import FieldPath
-from airflow_config_providers.job.fields import JobFields
-from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.exposed_values import unresolved_arguments
+from airflow_config_providers.job.fields import FieldPath, JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
 from airflow_config_providers.job.nested_texts import NestedString, field_of, in_order, unstorable_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, class_of, spec_of
-from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import SourcePlace
-from airflow_config_providers.spark.layer_sources import mapping_layer
+from airflow_config_providers.spark.layer_files import mapping_layer
 
 _WITH_NAME = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -20,7 +20,7 @@ from airflow_config_providers.deployment.known_secrets import (
     without_excepted,
 )
 from airflow_config_providers.exceptions import ConfigException, LeakError
-from airflow_config_providers.job.providers_connection import ProvidersConnection
+from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest

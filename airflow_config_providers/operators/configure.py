@@ -9,8 +9,12 @@ from typing import Any, TypeVar
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.job.fields import OURS
 from airflow_config_providers.job.operator_specs import spec_or_default
-from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.operators.name_conflicts import refuse_taken, taken_in_class, taken_in_task
+from airflow_config_providers.operators.configured import (
+    ConfiguredOperator,
+    refuse_taken,
+    taken_in_class,
+    taken_in_task,
+)
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import astuple, replace
-from functools import partial
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers.airflow_compat import BaseOperator, resuming_argument
 from airflow_config_providers.core.errors import clearing_frames
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.job import nested_texts
-from airflow_config_providers.job.authored_job import STORED, stored_text
+from airflow_config_providers.job.authored_job import NO_OPTIONS, STORED, JobOptions, stored_text
 from airflow_config_providers.job.fields import OURS, JobFields, path_list
-from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.nested_texts import NestedString, refuse_unstorable
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_or_default
 from airflow_config_providers.lazy import cached_property
-from airflow_config_providers.operators.name_conflicts import refuse_taken
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.reversal.author_hooks import AuthorHook, guard_methods
 from airflow_config_providers.operators.try_state import TryState
@@ -27,12 +28,71 @@ from airflow_config_providers.operators.try_state import TryState
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
-    from airflow_config_providers.job.destination import Destination
+    from airflow_config_providers.job.exposed_values import Destination
     from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.operators.reversing import TaskReversal
     from airflow_config_providers.spark.installation import SparkInstallation
     from airflow_config_providers.spark.layer_files import ConfigFile
+
+
+_ARGUMENTS: Final = frozenset({"config_files", *JobOptions.__dataclass_fields__})
+_ATTRIBUTES: Final = frozenset({*OURS, "config_conn_id", "unresolved", "allow_exposed_arguments", "resolve_in"})
+"""The arguments and the attributes that a configured operator has besides those of its class."""
+
+
+def taken_in_class(kind: Any) -> frozenset[str]:
+    """
+    Return the names of ours that a class of operators has for arguments or attributes of its own.
+
+    :raises ConfigException: it is no such class
+    """
+    names: frozenset[str] = _taken_attributes(kind) | _taken_arguments(kind)
+    return names
+
+
+def taken_in_task(task: Any) -> frozenset[str]:
+    """Return the names of ours that a task, or its class, has for attributes of its own."""
+    kind: Any = type(task)
+    of_class: frozenset[str] = _taken_attributes(kind)
+    return of_class | _ATTRIBUTES.intersection(vars(task))
+
+
+def refuse_taken(kind: type, names: Collection[str]) -> None:
+    """
+    Make sure that a class of operators has no argument or attribute of its own that has the name of one of ours.
+
+    :param names: those that it has
+    :raises ConfigException: it has some
+    """
+    if names:
+        raise ConfigException(
+            f"Class {printable(f'{kind.__module__}.{kind.__qualname__}')} has its own {', '.join(sorted(names))}. This "
+            f"package gives configured operators an argument or an attribute of that name. Rename it in the class. If "
+            f"apply_to configures the operator, the tag 'config_providers:off' leaves its DAG alone."
+        )
+
+
+@lru_cache(maxsize=256)  # reading a DAG file again creates new classes, so the cache must be bounded
+def _taken_attributes(kind: Any) -> frozenset[str]:
+    """Return the attributes of ours that a class or a base of it has, for something of its own."""
+    return frozenset(name for one in _derived(kind) for name in _ATTRIBUTES & vars(one).keys())
+
+
+@lru_cache(maxsize=256)  # as above
+def _taken_arguments(kind: Any) -> frozenset[str]:
+    """Return the arguments of ours that a class or a base of it takes, for something of its own."""
+    makers = [vars(one)["__init__"] for one in _derived(kind) if "__init__" in vars(one)]
+    return frozenset(name for make in makers for name in _ARGUMENTS.intersection(inspect.signature(make).parameters))
+
+
+def _derived(kind: Any) -> tuple[type, ...]:
+    """Return a class of operators and its bases that are derived from ``BaseOperator``, or are mixins of these."""
+    order: tuple[type, ...] = kind.__mro__
+    if BaseOperator not in order:
+        raise ConfigException(f"{printable(str(kind))} is not an operator class. Give configured() one.")
+    return order[: order.index(BaseOperator)]
+
 
 _OWN: Final = ("config_files", "effective_config", "written_params", "_authorship", "_job_options", "_try_state")
 """The attributes of a configured operator."""
@@ -279,7 +339,7 @@ class ConfiguredOperator(BaseOperator):
     @classmethod
     def _own_execute_problems(cls, fields: JobFields) -> Iterable[tuple[str, str]]:
         """Return each field with a reference that the class would take for the value, with a sentence, for lint."""
-        from airflow_config_providers.operators.overridden_execute import own_execute_problems
+        from airflow_config_providers.operators.authored import own_execute_problems
 
         return own_execute_problems(cls, fields)
 
@@ -308,7 +368,7 @@ class ConfiguredOperator(BaseOperator):
 
     def _destination(self) -> Destination:
         """Return where the job runs. The stock operator is asked for its hook at most once for that."""
-        from airflow_config_providers.job.destination import Destination
+        from airflow_config_providers.job.exposed_values import Destination
 
         return Destination(is_remote=lambda _: True)  # asked only if the driver may be remote
 

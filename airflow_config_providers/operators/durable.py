@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
-    from airflow_config_providers.operators.followed_job import FollowedJob
     from airflow_config_providers.operators.record_keeper import SubmittedConfig
+    from airflow_config_providers.operators.try_state import FollowedJob
 
 
 class DurableMixin(ConfiguredOperator):
@@ -99,8 +99,8 @@ class DurableMixin(ConfiguredOperator):
         :param next_run: what it would be submitted with now, if that is watched
         """
         from airflow_config_providers.job.configuration import following_run
-        from airflow_config_providers.operators.followed_job import FollowedJob
         from airflow_config_providers.operators.shown_job import show_conf
+        from airflow_config_providers.operators.try_state import FollowedJob
 
         if submitted is not None:
             show_conf(self, self._job_fields(), submitted.layered)

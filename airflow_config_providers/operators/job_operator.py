@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+    from airflow_config_providers.job.authored_job import JobOptions
     from airflow_config_providers.job.authorship import Authorship
-    from airflow_config_providers.job.destination import Destination
+    from airflow_config_providers.job.exposed_values import Destination
     from airflow_config_providers.job.fields import JobFields
     from airflow_config_providers.job.handover import Handover
-    from airflow_config_providers.job.job_options import JobOptions
     from airflow_config_providers.job.nested_texts import NestedString
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.operators.try_state import TryState

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class PySparkMixin(ConfiguredOperator):
     def execute_callable(self) -> Any:
         """Call the function with a session whose secrets are in no command."""
         from airflow_config_providers.log.descriptors import guarded_descriptors
-        from airflow_config_providers.operators.added_later import check_added
+        from airflow_config_providers.operators.execution import check_added
         from airflow_config_providers.spark import jvm
         from airflow_config_providers.spark.driver_ports import LOCAL_MASTER
 
@@ -115,5 +114,7 @@ def _master(connection: Any, settings: Mapping[str, Any]) -> str:
 
     :param settings: what the operator sees: it names a master for a JVM that is yet to read the private file
     """
+    from airflow_config_providers.spark.catalogue import MASTER
+
     found = settings.get(_REMOTE) or settings.get(MASTER) or (connection and connection.host)
     return str(found or "")

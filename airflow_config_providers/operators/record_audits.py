@@ -30,9 +30,8 @@ from airflow_config_providers.spark.audit.records.history_audit import (
     drift_of,
     history_of,
 )
-from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter
-from airflow_config_providers.spark.audit.records.policy_audit import StoppedRuns, stopped_runs
+from airflow_config_providers.spark.audit.records.policy_audit import PastPolicies, StoppedRuns, stopped_runs
 from airflow_config_providers.spark.audit.records.reference_audit import reference_rows, reference_uses
 from airflow_config_providers.spark.audit.report_file import (
     HISTORY,

@@ -169,7 +169,7 @@ def without_values(record: TryRecord, reverser: ReverseTransformer) -> TryRecord
 
 def submitted_try(ti: Any, run: JobRun, *, spark: str | None) -> TryRecord:
     """Return the record of a try that submits a job; parameters as for ``versions``."""
-    from airflow_config_providers.job.value_hashes import ValueHashes
+    from airflow_config_providers.job.sealed_values import ValueHashes
 
     hashes, record = ValueHashes.of_deployment(), _begun(ti, run.resolved.layered, spark)
     known = hashes.of(run.reverser, record.unversioned)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.airflow_compat import AirflowSkipException
-from airflow_config_providers.operators.attributes import attributes
-from airflow_config_providers.operators.execution import run_once
+from airflow_config_providers.operators.execution import attributes, run_once
 from airflow_config_providers.operators.shown_job import show_run
 from airflow_config_providers.operators.try_records import TryRecords
 

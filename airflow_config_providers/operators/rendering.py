@@ -16,8 +16,12 @@ from airflow_config_providers.job.authorship import Authorship
 from airflow_config_providers.job.fields import path_list, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import with_own_objects
 from airflow_config_providers.job.template_references import without_pushes
-from airflow_config_providers.operators.authored import checked_configuration, job_configuration, job_problems
-from airflow_config_providers.operators.overridden_execute import own_execute_notes
+from airflow_config_providers.operators.authored import (
+    checked_configuration,
+    job_configuration,
+    job_problems,
+    own_execute_notes,
+)
 from airflow_config_providers.operators.resuming import SEALED_VALUES, Resumption, know_sealed
 from airflow_config_providers.operators.shown_job import place_notes, show_job, show_run
 
@@ -25,8 +29,8 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.job.fields import JobFields
     from airflow_config_providers.job.run import JobRun
-    from airflow_config_providers.operators.held_texts import HeldTexts
     from airflow_config_providers.operators.job_operator import JobOperator
+    from airflow_config_providers.operators.try_state import HeldTexts
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.text import one_line, printable, shortened
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.operators.authored import job_notes
-from airflow_config_providers.operators.overridden_execute import own_execute_notes
+from airflow_config_providers.operators.authored import job_notes, own_execute_notes
 from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
-    from airflow_config_providers.job.destination import Destination
+    from airflow_config_providers.job.exposed_values import Destination
     from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.spark.delivery import Submission
 
@@ -58,7 +58,7 @@ class SparkPipelinesMixin(ConfiguredOperator):
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
-        from airflow_config_providers.operators.added_later import check_added, check_environment
+        from airflow_config_providers.operators.execution import check_added, check_environment
 
         self._try_state.begin_submission()
         check_added(self, conf, "env_vars")

@@ -43,7 +43,7 @@ class SparkSqlMixin(ConfiguredOperator):
         handover.delivery()
 
     def _delivery(self) -> Delivery:
-        from airflow_config_providers.operators.added_later import check_added
+        from airflow_config_providers.operators.execution import check_added
 
         self._try_state.begin_submission()
         conf = self._job_fields().configs

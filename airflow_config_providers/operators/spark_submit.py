@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
-    from airflow_config_providers.job.destination import Destination
+    from airflow_config_providers.job.exposed_values import Destination
     from airflow_config_providers.job.handover import Handover
     from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.spark.delivery import Submission
@@ -168,7 +168,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     def _submission(
         self, conf: Mapping[str, Any], environment_prefix: str | None, values: Mapping[str, str]
     ) -> Submission:
-        from airflow_config_providers.operators.added_later import check_added, check_environment
+        from airflow_config_providers.operators.execution import check_added, check_environment
 
         self._try_state.begin_submission()
         self._try_state.has_submitted = True

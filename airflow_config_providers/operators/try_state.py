@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.job.nested_texts import strings
 from airflow_config_providers.lazy import cached_property
 
 if TYPE_CHECKING:
@@ -13,10 +16,83 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.job_reload import JobReload
     from airflow_config_providers.job.records.record import TryRecord
     from airflow_config_providers.job.run import JobRun
-    from airflow_config_providers.operators.followed_job import FollowedJob
-    from airflow_config_providers.operators.held_texts import HeldTexts
-    from airflow_config_providers.operators.record_keeper import RecordKeeper
+    from airflow_config_providers.operators.record_keeper import RecordKeeper, SubmittedConfig
     from airflow_config_providers.operators.reversal.task_output import AddedContext
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class HeldTexts:
+    """
+    What the fields of an operator have while ``execute`` runs; it keeps the strings alive, so that no other gets an id.
+
+    :param fields: name -> content
+    :param texts: all strings in it, which are rendered already
+    :param values: those that have values in place of references
+    """
+
+    fields: Mapping[str, Any]
+    texts: Sequence[str]
+    values: Sequence[str]
+
+    @classmethod
+    def of(cls, shown: Mapping[str, Any], resolved: Mapping[str, Any]) -> HeldTexts:
+        """Return what fields have that ``shown`` has with references, and ``resolved``, as far as it differs."""
+        written = [*strings(shown)]  # lives as long as its ids are compared
+        ids, fields = {*map(id, written)}, {**shown, **resolved}
+        texts = [*strings(fields)]
+        return cls(fields, texts, [text for text in texts if id(text) not in ids])
+
+    def is_set_anew(self, name: str, content: object) -> bool:
+        """Return whether code has set a field to another string than it had."""
+        return isinstance(content, str) and content is not self.fields.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedJob:
+    """
+    The job that a try follows.
+
+    :param job: its external id
+    :param submitted: the configuration with which it was submitted; None if that is not known
+    :param is_own: whether this very try submitted it, and was rescheduled
+    :param next_run: what it would be submitted with now, if that is watched
+    :param is_outdated: whether it has other values than ``next_run``
+    """
+
+    job: Any
+    submitted: SubmittedConfig | None
+    is_own: bool
+    next_run: JobRun | None
+    is_outdated: bool
+
+    def note(self, status: object, *, key: str) -> str:
+        """
+        Return what people should know of a try that follows this job.
+
+        :param status: of the job
+        :param key: of the job's id in the state of the task
+        """
+        since, whose = (" since it was rescheduled", ", its own") if self.is_own else ("", " of an earlier try")
+        known = "shown below" if self.submitted else "unknown"
+        is_watched = self.next_run and self.next_run.reloads
+        changes = "apply when it is restarted, because its secrets changed" if is_watched else "do not apply to it"
+        return (
+            f"This try has submitted nothing{since}: it follows job {printable(str(self.job))}{whose}, which is "
+            f"{printable(str(status))}. The configuration of that job is {known}; later changes {changes}. To "
+            f"submit a new job, delete the key {key} of the task's state, or set durable=False."
+        )
+
+    def lines(self, note: str) -> Sequence[str]:
+        """Return the lines of ``effective_config``, with a note before those of the job."""
+        return [f"! {one_line(note)}", *(self.submitted.lines if self.submitted else ())]
+
+    def recorded(self, record: TryRecord) -> TryRecord:
+        """Return the record of the try that follows this job, with what is known of the job."""
+        from airflow_config_providers.job.records.record import recorded
+
+        submitted = self.submitted
+        shown = recorded(submitted.layered) if submitted else {}
+        return replace(record, configs=shown, job=str(self.job), follows=submitted.try_number if submitted else None)
 
 
 class TryState:

@@ -18,8 +18,8 @@ from airflow_config_providers.deployment.records import hex_of, reading, stored_
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.authored_job import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.job_options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.records.record import RecordedValue, TaskTry, TryRecord, shown_value
 from airflow_config_providers.job.template_paths import reads, undeclared_names
 from airflow_config_providers.lazy import sa

@@ -21,7 +21,7 @@ from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.rows import Row, as_json, shown
 from airflow_config_providers.dynamic.policies.policy_set import DENIES, WARNS, LastRequest, PolicyVerdict, verdict_of
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.environment_layers import deployed_request
+from airflow_config_providers.job.policies import deployed_request
 from airflow_config_providers.planning.changes import KeyChange, Kind, RunningJob, TaskChange
 from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.state import State

@@ -6,7 +6,7 @@ Airflow does not protect a mounted app, so every route names the permissions tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import get_user, requires_access_dag
 from fastapi import APIRouter, Depends, FastAPI, Query
+from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,8 +25,6 @@ from airflow_config_providers.deployment import records
 from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import KeySelection, Row, as_json
-from airflow_config_providers.plugins import openapi
-from airflow_config_providers.plugins.body import alteration, refuse_fields, rolled_back, setting_of
 from airflow_config_providers.plugins.permissions import (
     may_edit_stored,
     may_read_default,
@@ -33,8 +32,83 @@ from airflow_config_providers.plugins.permissions import (
     read_runs,
 )
 from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
-from airflow_config_providers.plugins.request import AskedDep, BodyDep, refuse_unstorable_id
+from airflow_config_providers.plugins.request import (
+    AskedDep,
+    BodyDep,
+    alteration,
+    refuse_fields,
+    refuse_unstorable_id,
+    rolled_back,
+    setting_of,
+)
 from airflow_config_providers.spark.key_notes import key_notes
+
+OPENAPI_PATH: Final = "/openapi.json"
+
+_OPERATION: Final = {
+    "type": "object",
+    "required": ["name"],
+    "additionalProperties": False,
+    "properties": {
+        "op": {"enum": ["SET", "DELETE", "APPEND", "SUBTRACT"], "default": "SET"},
+        "name": {"type": "string"},
+        "value": {"type": ["string", "null"]},
+    },
+}
+
+
+def _body(required: tuple[str, ...] = (), **fields: Any) -> Mapping[str, Any]:
+    schema = {"type": "object", "required": list(required), "additionalProperties": False, "properties": fields}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+_VALIDATE_ONLY: Final = {"type": "boolean", "default": False, "description": "Check everything, and change nothing."}
+_IF_VERSION: Final = {"type": ["integer", "null"], "description": "Change only if the resource is at this version."}
+
+_SETTING: Final = {"type": "string", "description": "KEY=VALUE, a key, a path of a file, or the name of a layer."}
+
+BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "alter": _body(
+        ("operations",),
+        operations={"type": "array", "items": _OPERATION, "minItems": 1},
+        validate_only=_VALIDATE_ONLY,
+        if_version=_IF_VERSION,
+    ),
+    "rollback": _body(to_version={"type": ["integer", "null"]}, validate_only=_VALIDATE_ONLY, if_version=_IF_VERSION),
+    "refresh": _body(),
+    **dict.fromkeys(("why_not", "why_not_with_dry_run", "why_not_of_run"), _body(("setting",), setting=_SETTING)),
+}
+"""The bodies of requests, by the name of the function. They are read without FastAPI, whose errors quote them."""
+
+_ROWS: Final = {"type": "array", "items": {"type": "object"}}
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+
+
+def _answer(description: str, **fields: Any) -> dict[str, Any]:
+    content = {"application/json": {"schema": {"type": "object", "properties": fields}}}
+    return {"description": description, "content": content}
+
+
+ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    200: _answer(
+        "The rows, with references in place of values, and notes for the reader.",
+        resource={"type": "string"},
+        rows=_ROWS,
+        notes=_TEXTS,
+    ),
+    "default": _answer("The problems, without values.", kind={"type": "string"}, problems=_TEXTS, notes=_TEXTS),
+}
+
+
+def openapi_document(app: FastAPI, root_path: str) -> dict[str, Any]:
+    """Return the description of ``app``, whose paths are below ``root_path``."""
+    found = get_openapi(title=app.title, version=app.version, routes=app.routes, servers=[{"url": root_path}])
+    for path in found["paths"].values():
+        for operation in path.values():
+            operation["responses"].pop("422", None)  # an answer to invalid input has the form of all other problems
+    found.get("components", {}).pop("schemas", None)
+    return found
+
 
 VERSION: Final = "/v1"
 
@@ -106,7 +180,7 @@ def make_app() -> FastAPI:
     )
     app.include_router(make_router())
     about = APIRouter(route_class=ProblemRoute)
-    about.add_api_route(openapi.PATH, about_itself, methods=["GET"], dependencies=SIGNED_IN, include_in_schema=False)
+    about.add_api_route(OPENAPI_PATH, about_itself, methods=["GET"], dependencies=SIGNED_IN, include_in_schema=False)
     app.include_router(about)
     app.mount(PAGE, PageFiles())
     return app
@@ -114,7 +188,7 @@ def make_app() -> FastAPI:
 
 def make_router() -> APIRouter:
     """Return the routes, which are the same for each kind of resource."""
-    router = APIRouter(prefix=VERSION, route_class=ProblemRoute, responses=openapi.ANSWERS)
+    router = APIRouter(prefix=VERSION, route_class=ProblemRoute, responses=ANSWERS)
     for path, reading, changing in _RESOURCES:
         _add_reading(router, path, reading)
         _add_changing(router, path, changing)
@@ -145,14 +219,14 @@ def _add_changing(router: APIRouter, path: str, rights: Sequence[Any]) -> None:
 
 
 def _add_with_body(router: APIRouter, method: str, *, path: str, answer: Callable[..., Response], rights: Any) -> None:
-    body = dict(openapi.BODIES[answer.__name__])
+    body = dict(BODIES[answer.__name__])
     router.add_api_route(path, answer, methods=[method], dependencies=rights, openapi_extra=body)
 
 
 def about_itself(request: Request) -> Response:
     """Return the description of this interface, for programs."""
     return Response(
-        as_json(openapi.document(request.app, request.scope["root_path"])), 200, HEADERS, "application/json"
+        as_json(openapi_document(request.app, request.scope["root_path"])), 200, HEADERS, "application/json"
     )
 
 

@@ -113,7 +113,7 @@ class ConnectionDefinitions(DefinitionSource):
     def read(self) -> Mapping[str, str]:
         """Return the definitions in the connection, which Airflow looks up."""
         with importing():
-            from airflow_config_providers.job.providers_connection import Definitions  # noqa: PLC0415 - slow
+            from airflow_config_providers.job.providers import Definitions  # noqa: PLC0415 - slow
             from airflow_config_providers.providers.airflow_secrets import connection  # noqa: PLC0415 - slow
 
         return Definitions(self.conn_id, connection(self.conn_id)).of_tasks()

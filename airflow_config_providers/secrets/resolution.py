@@ -163,7 +163,7 @@ class DefinedProviders:
 
     @cached_property
     def _registry(self) -> ProviderRegistry:
-        from airflow_config_providers.job.providers_connection import deployment_registry  # noqa: PLC0415 - starts Airflow
+        from airflow_config_providers.job.providers import deployment_registry  # noqa: PLC0415 - starts Airflow
 
         return deployment_registry()
 

@@ -24,7 +24,7 @@ from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.text import counted, first_of, printable, several
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
-from airflow_config_providers.job.providers_connection import ProvidersConnection
+from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider
 
 _MOST_NAMED: Final = 10

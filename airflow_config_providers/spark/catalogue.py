@@ -17,13 +17,20 @@ from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
-from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
 from airflow_config_providers.spark.driver_providers import OF_DEPLOYMENT, is_driver_definition
 from airflow_config_providers.spark.redaction import is_hidden_by_spark
 from airflow_config_providers.spark.substitutions import is_substituted_by_spark
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.validators import Validator
+
+MASTER: Final = "spark.master"
+
+AUTHENTICATE_KEY: Final = "spark.authenticate"
+
+SECRET_KEY: Final = "spark.authenticate.secret"  # noqa: S105 - the name of a key
+"""The key of what the processes of a cluster know of each other."""
+
 
 _CONNECTION: Final = "the operator takes it from its Spark connection. Change it there."
 _MODE: Final = "it decides who resolves the references, and how the operator follows the job. Change it in the DAG."
@@ -67,6 +74,11 @@ OF_AUTHOR: Final[Mapping[str, str]] = {
     "spark.yarn.submit.waitAppCompletion": _ELSEWHERE,
 }
 """Read-only key that takes effect, so that only the author and the owner may set it -> when it takes none."""
+
+
+def closes_ports(value: object) -> bool:
+    """Return whether a value of ``spark.authenticate`` closes the ports of a driver."""
+    return str(value).strip().lower() == "true"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,9 @@ from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError, refuse
 from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark import driver_providers, value_changes
-from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark import delivery, driver_providers
+from airflow_config_providers.spark.catalogue import MASTER, spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
-from airflow_config_providers.spark.driver_keys import MASTER
 from airflow_config_providers.spark.driver_ports import authentication, doubt_of_driver
 from airflow_config_providers.spark.exposed_keys import is_early
 from airflow_config_providers.spark.installation import defaults_in
@@ -179,7 +178,7 @@ class Unsubmitted:
         """Return the content of ``spark-defaults.conf``, as Spark reads it."""
         directory = self._environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf")
         file = defaults_in(Path(directory))
-        return value_changes.left_by_file(file_layer(file).configs) if file else {}
+        return delivery.left_by_file(file_layer(file).configs) if file else {}
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> pyspark.SparkConf:
         """
@@ -188,7 +187,7 @@ class Unsubmitted:
         :param withheld: names of the environment variables that child processes must not inherit
         :raises UndeliverableValueError: a properties file would change a value that the JVM needs before
         """
-        filed = {key: value for key, value in configs.items() if value_changes.survives_file(key, value)}
+        filed = {key: value for key, value in configs.items() if delivery.survives_file(key, value)}
         set_later = {key: value for key, value in configs.items() if key not in filed}
         _refuse_too_late(set_later)
         with reading_properties(filed, self._environ), lacking(self._environ, withheld):
@@ -263,12 +262,12 @@ def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProv
 def _refuse_changes(resolved: ResolvedConfig) -> None:
     written, values = resolved.layered.settled, resolved.configs()
     changed = {key: value for key, value in values.items() if value != written[key]}
-    found = (value_changes.problems_in_process(key, value, written=written[key]) for key, value in changed.items())
+    found = (delivery.value_problems_in_process(key, value, written=written[key]) for key, value in changed.items())
     refuse(UndeliverableValueError, chain.from_iterable(found))
 
 
 def _refuse_too_late(configs: Mapping[str, str]) -> None:
     """Refuse what cannot be set once the JVM runs: keys that it reads before or shows, and half a character."""
     late = {key: value for key, value in configs.items() if is_early(key, value) or not is_unicode(value)}
-    found = (value_changes.problems(key, value, written=value) for key, value in late.items())
+    found = (delivery.value_problems(key, value, written=value) for key, value in late.items())
     refuse(UndeliverableValueError, chain.from_iterable(found))

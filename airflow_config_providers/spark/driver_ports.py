@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY, closes_ports
+from airflow_config_providers.spark.catalogue import AUTHENTICATE_KEY, closes_ports
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.delivery import Delivery

@@ -6,7 +6,7 @@ import re
 
 from airflow.models import Connection
 
-from airflow_config_providers.job.providers_connection import Definitions
+from airflow_config_providers.job.providers import Definitions
 from tests.docs.pages import ROOT
 
 

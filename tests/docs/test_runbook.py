@@ -33,7 +33,7 @@ def test_a_line_of_the_runbook_is_one_that_there_is(written: list[str], line: st
 
 
 def test_the_runbook_has_all_warnings_of_jobs_that_keep_an_old_value() -> None:
-    files = ("job/job_reload.py", "job/place_subscriptions.py", "core/subscriptions.py", "dynamic/followers.py")
+    files = ("job/job_reload.py", "core/subscriptions.py", "dynamic/followers.py")
     warned = [text for file in files for text in warnings(file)]
 
     assert len(warned) > 8

@@ -13,8 +13,7 @@ from airflow_config_providers.airflow_compat import Connection
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
-from airflow_config_providers.job.providers import JobProviders
-from airflow_config_providers.job.providers_connection import Definitions
+from airflow_config_providers.job.providers import Definitions, JobProviders
 
 DEFINITION = {"config.providers": "s", "config.providers.s.class": "directory"}
 

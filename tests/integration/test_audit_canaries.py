@@ -22,7 +22,7 @@ pytest.importorskip("airflow")
 
 import airflow_config_providers
 from airflow_config_providers.deployment.known_secrets import FINGERPRINTS
-from airflow_config_providers.job.value_hashes import deployment_key
+from airflow_config_providers.job.sealed_values import deployment_key
 from tests.integration.audit_command import AuditCommand, places, written_forms
 from tests.servers.ports import free_port
 from tests.servers.spark_cluster import SparkCluster, Watcher, read_url, spark_cluster

@@ -19,7 +19,7 @@ import pytest
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.exceptions import UndeliverableValueError
-from airflow_config_providers.spark import value_changes
+from airflow_config_providers.spark import delivery
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.driver_providers import to_spark_keys
 from airflow_config_providers.spark.private_file import private_file
@@ -216,12 +216,12 @@ def test_attack_12_ten_thousand_secrets_arrive_as_they_are_or_are_refused(
     refused = {
         key: found
         for key, value in secrets.values.items()
-        if (found := list(value_changes.problems(key, value, written=REFERENCE)))
+        if (found := list(delivery.value_problems(key, value, written=REFERENCE)))
     }
     sent = {key: value for key, value in secrets.values.items() if key not in refused}
     chance = random.Random(SEED)
     texts = (some_text(chance) for _ in range(10 * ON_THE_COMMAND))
-    plain = [text for text in texts if value_changes.survives_command("spark.t.open.9999", text)][:ON_THE_COMMAND]
+    plain = [text for text in texts if delivery.survives_command("spark.t.open.9999", text)][:ON_THE_COMMAND]
     opens = {f"spark.t.open.{n}": text for n, text in enumerate(plain)}
 
     delivery = plan({**CONF, **sent, **opens}, sensitive=sent, written=written)
@@ -248,7 +248,7 @@ def test_attack_12_ten_thousand_secrets_are_resolved_in_the_driver_as_they_are_o
     sent = {
         key: value
         for key, value in secrets.values.items()
-        if not list(value_changes.problems_in_process(key, value, written=REFERENCE))
+        if not list(delivery.value_problems_in_process(key, value, written=REFERENCE))
     }
     sealed = tmp_path / "secrets.properties"
     sealed.write_text(dump(sent), encoding="ascii")
@@ -270,4 +270,4 @@ def test_attack_12_ten_thousand_secrets_are_resolved_in_the_driver_as_they_are_o
 
 @pytest.mark.parametrize("half", HALVES, ids=ascii)
 def test_attack_12_no_half_of_a_pair_reaches_a_driver(half: str) -> None:
-    assert list(value_changes.problems_in_process("spark.t.secret", half, written=REFERENCE))
+    assert list(delivery.value_problems_in_process("spark.t.secret", half, written=REFERENCE))

@@ -10,9 +10,8 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, task
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_config_providers.job.authored_job import AuthoredJob
+from airflow_config_providers.job.authored_job import NO_OPTIONS, AuthoredJob
 from airflow_config_providers.job.deployed_task import deployed_job, deployed_options
-from airflow_config_providers.job.job_options import NO_OPTIONS
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 

@@ -7,7 +7,7 @@ import pytest
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.job.authored_job import AuthoredJob
-from airflow_config_providers.job.environment_layers import with_environment
+from airflow_config_providers.job.policies import with_environment
 from airflow_config_providers.spark.policy_request import policy_request
 
 TASK = ConfigResource.of_task("flights", "report")

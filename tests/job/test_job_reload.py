@@ -15,7 +15,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, SubmitError
-from airflow_config_providers.job import place_subscriptions
+from airflow_config_providers.job import job_reload
 from airflow_config_providers.job.job_reload import JobControl, JobReload, ReloadLimits
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import FakeClock
@@ -575,7 +575,7 @@ def test_a_provider_that_hangs_while_it_subscribes_does_not_keep_the_job_from_be
         def subscribe(self, place, callback):
             goes_on.wait(LONGEST)
 
-    monkeypatch.setattr(place_subscriptions, "_PATIENCE", 0.01)
+    monkeypatch.setattr(job_reload, "_PATIENCE", 0.01)
     job = Job()
     job.reload.watch(Hanging(job.secret))
     goes_on.set()
@@ -592,7 +592,7 @@ def test_only_places_that_have_not_answered_are_told_of(caplog, monkeypatch):
                 hangs.set()
                 goes_on.wait(LONGEST)
 
-    monkeypatch.setattr(place_subscriptions, "wait", lambda calls, patience: hangs.wait(LONGEST))
+    monkeypatch.setattr(job_reload, "wait", lambda calls, patience: hangs.wait(LONGEST))
     job = Job()
     job.reload.watch(Hanging(job.secret, places=(PLACE, ("dir", "/others"))))
     goes_on.set()
@@ -610,7 +610,7 @@ def test_a_provider_that_hangs_keeps_no_other_from_reporting_changes(monkeypatch
                 goes_on.wait(LONGEST)
             subscribed.append(place)
 
-    monkeypatch.setattr(place_subscriptions, "_PATIENCE", 0.01)
+    monkeypatch.setattr(job_reload, "_PATIENCE", 0.01)
     job, other = Job(), ("vault", "apps")
     job.reload.watch(Hanging(job.secret, places=(PLACE, other)))
 

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.job.steered_layers import with_kept_authentication, with_kept_redaction
-from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY
+from airflow_config_providers.spark.catalogue import AUTHENTICATE_KEY
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN
 
 KEY = "spark.redaction.regex"

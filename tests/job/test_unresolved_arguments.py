@@ -12,7 +12,7 @@ pytest.importorskip("airflow.providers.cncf.kubernetes")
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
 from kubernetes.client import V1Container, V1EnvVar
 
-from airflow_config_providers.job.unresolved_arguments import unresolved_arguments
+from airflow_config_providers.job.exposed_values import unresolved_arguments
 
 REFERENCE = "${vault:apps/db:host}"
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.lint.dag_files import DagImports, DagReader, read_all
+from airflow_config_providers.lint.dag_files import DagImports, DagReader, import_error, read_all
 from airflow_config_providers.lint.dag_process import AirflowProcess
-from airflow_config_providers.lint.import_errors import import_error
 from tests.limits import LONGEST
 
 CANARY = "c4nary-in-a-message"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.lint import rules
-from airflow_config_providers.spark.key_check import UnknownKeys
+from airflow_config_providers.spark.known_keys import UnknownKeys
 from tests.lint.making import codes, in_conf, job, messages
 
 

@@ -20,10 +20,9 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     ReservedKeyError,
 )
-from airflow_config_providers.job.authored_job import AuthoredJob
+from airflow_config_providers.job.authored_job import AuthoredJob, JobOptions
 from airflow_config_providers.job.configuration import JobConfiguration
 from airflow_config_providers.job.job_layers import JobLayers
-from airflow_config_providers.job.job_options import JobOptions
 from airflow_config_providers.job.resolver import Driver
 from airflow_config_providers.job.steered_layers import refresh_mark
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
-from airflow_config_providers.operators.postponed_timeout import PostponedTimeout
+from airflow_config_providers.operators.execution import PostponedTimeout
 from tests.canary import CANARY
 from tests.operators.stock import OurOperator, everything_shown
 

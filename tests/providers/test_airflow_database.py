@@ -172,7 +172,7 @@ def test_a_task_does_not_take_what_another_key_has_encrypted_for_missing(encrypt
 @pytest.mark.slow
 def test_a_preview_finds_the_connection_that_only_the_database_has(home: Path) -> None:
     script = """
-from airflow_config_providers.job.providers_connection import ProvidersConnection
+from airflow_config_providers.job.providers import ProvidersConnection
 
 print(*(ProvidersConnection(conn_id).is_defined() for conn_id in ("db", "absent")))
 """

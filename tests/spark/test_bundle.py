@@ -14,8 +14,8 @@ import pytest
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.job.records.record import written
 from airflow_config_providers.spark import bundle
-from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
-from airflow_config_providers.spark.audit.records.record_row import Content
+from airflow_config_providers.spark.audit.records.policy_audit import PastPolicies
+from airflow_config_providers.spark.audit.records.record_tables import Content
 from tests.spark.audit.records.past import record_of
 
 WITHOUT_SITE = """

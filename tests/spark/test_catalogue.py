@@ -152,7 +152,6 @@ def test_spark_modules_import_no_airflow_and_no_pyspark() -> None:
         "private_file",
         "redaction",
         "substitutions",
-        "value_changes",
     ]
     script = "import json, sys; " + "".join(f"import airflow_config_providers.spark.{name}; " for name in modules)
     script += "print(json.dumps([m for m in ('airflow', 'pyspark', 'py4j', 'javaproperties') if m in sys.modules]))"

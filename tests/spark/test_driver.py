@@ -18,7 +18,7 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.spark import driver
-from airflow_config_providers.spark.driver_keys import AUTHENTICATE_KEY
+from airflow_config_providers.spark.catalogue import AUTHENTICATE_KEY
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, OPTIONS_KEY, REDACTION_KEY
 from airflow_config_providers.testing import InMemoryConfigProvider
 

@@ -19,7 +19,7 @@ from airflow_config_providers.exceptions import ConfigException, LimitExceededEr
 from airflow_config_providers.job.records.entries import entry_of, first_record
 from airflow_config_providers.job.records.files import place_of
 from airflow_config_providers.job.records.record import FORMAT, RecordedValue, TaskTry, TryRecord, parsed, written
-from airflow_config_providers.spark.audit.records.record_row import Content, RecordRow, ValueRow
+from airflow_config_providers.spark.audit.records.record_tables import Content, RecordRow, ValueRow
 from airflow_config_providers.spark.catalogue import spark_definition
 
 _LAST_NUMBER: Final = 2**31 - 1

@@ -15,8 +15,8 @@ from airflow_config_providers.core.process_environment import having
 from airflow_config_providers.exceptions import ConfigException, SubmitError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
-from airflow_config_providers.spark.audit.spark_failures import job_failed, translating_failures
-from airflow_config_providers.spark.driver_keys import SECRET_KEY
+from airflow_config_providers.spark.audit.spark_failures import translating_failures
+from airflow_config_providers.spark.catalogue import SECRET_KEY
 from airflow_config_providers.spark.installation import SparkInstallation, matching
 from airflow_config_providers.spark.jvm import has_started, launch, spark_home, unwritable
 
@@ -249,3 +249,12 @@ def _require_package(session: SparkSession) -> None:
 def _imported(number: int) -> int:
     """Return ``number``, where this package can be imported."""
     return number
+
+
+def job_failed(problem: str) -> ConfigException:
+    """Return the error that says that a job of Spark failed because of ``problem``, and what to do."""
+    return ConfigException(
+        f"Spark could not finish the job ({problem}). Its own messages are above: an executor perhaps needs more "
+        f"memory, or the master is not reachable, or does not have the same {SECRET_KEY}. With --state, the next "
+        f"audit goes on where this one ended."
+    )

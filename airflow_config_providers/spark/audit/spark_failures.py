@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Final
 
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, raise_alone
-from airflow_config_providers.spark.driver_keys import SECRET_KEY
 
 NO_PATH: Final = "PATH_NOT_FOUND"
 """Spark's name for a path that does not exist."""
@@ -50,13 +49,4 @@ def _lacks(module: str) -> ConfigException:
     return ConfigException(
         f"The executors have no module {module}. Install this package there, or send it with "
         f"spark.submit.pyFiles, as the page 'Audit on a cluster' says."
-    )
-
-
-def job_failed(problem: str) -> ConfigException:
-    """Return the error that says that a job of Spark failed because of ``problem``, and what to do."""
-    return ConfigException(
-        f"Spark could not finish the job ({problem}). Its own messages are above: an executor perhaps needs more "
-        f"memory, or the master is not reachable, or does not have the same {SECRET_KEY}. With --state, the next "
-        f"audit goes on where this one ended."
     )

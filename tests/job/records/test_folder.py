@@ -16,7 +16,7 @@ from airflow.sdk.io.fs import _register_filesystems
 from fsspec.implementations.memory import MemoryFileSystem
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.records.folder import folder_of
+from airflow_config_providers.job.records.files import folder_of
 
 
 @pytest.mark.parametrize(

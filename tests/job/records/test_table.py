@@ -13,7 +13,7 @@ from airflow_config_providers.job.records.entries import ANY_KEY, FIRST_KEY, key
 from airflow_config_providers.job.records.files import place_of
 from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, written
 from airflow_config_providers.job.records.table import StoredEntry, contents_of, name_of, rows_of, times_of
-from airflow_config_providers.spark.audit.records.record_row import Content, RecordRow, ValueRow
+from airflow_config_providers.spark.audit.records.record_tables import Content, RecordRow, ValueRow
 from tests.spark.audit.records.past import record_of
 
 TRY = TaskTry("flights", "report", "r1")

@@ -19,7 +19,7 @@ from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTra
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal import task_output
-from airflow_config_providers.operators.reversal.changed_mappings import ChangedMappings
+from airflow_config_providers.operators.reversal.task_output import ChangedMappings
 from tests.canary import CANARY
 from tests.operators.stock import OurOperator
 

@@ -12,7 +12,7 @@ from airflow.sdk import Asset, lineage
 from airflow.sdk.listener import get_listener_manager
 
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer
-from airflow_config_providers.operators.reversal.hook_lineage import reverse_lineage
+from airflow_config_providers.operators.reversal.backend_guards import reverse_lineage
 from tests.canary import CANARY
 from tests.operators.stock import OurOperator
 

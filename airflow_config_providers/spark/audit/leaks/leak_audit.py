@@ -16,7 +16,6 @@ from weakref import ref
 
 from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.audit.batches import packed
-from airflow_config_providers.spark.audit.leaks.baseline import Baseline, read_baseline
 from airflow_config_providers.spark.audit.leaks.database_search import (
     SearchedRows,
     TextDatabase,
@@ -35,7 +34,6 @@ from airflow_config_providers.spark.audit.leaks.file_listing import (
     splits_of,
 )
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.leaks.folder_lock import locked
 from airflow_config_providers.spark.audit.leaks.leak import (
     Found,
     FoundColumns,
@@ -45,14 +43,20 @@ from airflow_config_providers.spark.audit.leaks.leak import (
     columns_of,
     iso_moment,
 )
-from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport, RevealingPaths
+from airflow_config_providers.spark.audit.leaks.leak_report import Baseline, LeakReport, RevealingPaths, read_baseline
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore, is_stored, mount, mounted
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of, write_copies
-from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
+from airflow_config_providers.spark.audit.leaks.seen_files import (
+    SearchedFile,
+    SeenFiles,
+    grown_since,
+    is_unchanged,
+    locked,
+)
 from airflow_config_providers.spark.audit.leaks.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.leaks.split_search import Search, search_all
-from airflow_config_providers.spark.audit.session import Tick, audit_session
-from airflow_config_providers.spark.audit.spark_failures import job_failed, translating_failures
+from airflow_config_providers.spark.audit.session import Tick, audit_session, job_failed
+from airflow_config_providers.spark.audit.spark_failures import translating_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.text import counted, how_many
 from airflow_config_providers.spark.audit import html_page as html
-from airflow_config_providers.spark.audit.html_plots import Bar, Plot, monday, ranking, weekly
+from airflow_config_providers.spark.audit.html_page import Bar, Plot, monday, ranking, weekly
 from airflow_config_providers.spark.audit.leaks.leak_finder import without_values
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from typing import Final
 
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.spark.audit.batches import packed
-from airflow_config_providers.spark.audit.leaks.column_search import search_columns
 from airflow_config_providers.spark.audit.leaks.decompression import decompressed
 from airflow_config_providers.spark.audit.leaks.file_blocks import (
     BLOCK,
@@ -40,7 +39,7 @@ from airflow_config_providers.spark.audit.leaks.file_format import (
 from airflow_config_providers.spark.audit.leaks.file_listing import Split
 from airflow_config_providers.spark.audit.leaks.leak import Found, FoundLeak, FoundSoFar, until_broken
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, LoadedFile, OpenFile, OpenFolder
-from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile
+from airflow_config_providers.spark.audit.leaks.parquet_file import ParquetFile, search_columns
 from airflow_config_providers.spark.audit.leaks.reader_processes import Readers
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 

@@ -14,7 +14,7 @@ from airflow_config_providers.core.text import how_many
 from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
-from airflow_config_providers.spark.audit.html_plots import Bar, Plot, ranking, weekly
+from airflow_config_providers.spark.audit.html_page import Bar, Plot, ranking, weekly
 from airflow_config_providers.spark.audit.records import history_findings
 from airflow_config_providers.spark.audit.records.history_findings import BEFORE_FAILURE, DOCUMENTS
 from airflow_config_providers.spark.audit.records.past_records import persisted

@@ -16,8 +16,16 @@ from airflow_config_providers.core.text import octets
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit.batches import packed
-from airflow_config_providers.spark.audit.records.record_row import CONTENT, LISTED, SCHEMA, TRY, Content, RecordRow
-from airflow_config_providers.spark.audit.records.record_tables import RecordTables, TablesReader
+from airflow_config_providers.spark.audit.records.record_tables import (
+    CONTENT,
+    LISTED,
+    SCHEMA,
+    TRY,
+    Content,
+    RecordRow,
+    RecordTables,
+    TablesReader,
+)
 from airflow_config_providers.spark.audit.session import Tick
 from airflow_config_providers.spark.audit.spark_failures import NO_PATH
 

@@ -9,7 +9,7 @@ from airflow_config_providers.core.text import how_many
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.spark.audit import F
 from airflow_config_providers.spark.audit import html_page as html
-from airflow_config_providers.spark.audit.html_plots import Bar, Plot, ranking
+from airflow_config_providers.spark.audit.html_page import Bar, Plot, ranking
 from airflow_config_providers.spark.audit.records.past_records import persisted
 from airflow_config_providers.spark.audit.records.runs import unversioned
 

@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow")
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
-from airflow_config_providers.spark.audit.leaks import database_cell, database_search
+from airflow_config_providers.spark.audit.leaks import database_search
 from airflow_config_providers.spark.audit.leaks.database_search import SearchedRows, TextTable, search_rows
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder, Occurrence
 
@@ -141,7 +141,7 @@ def test_a_value_with_too_many_leaks_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_compressed_value_that_is_too_large_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_cell, "LARGEST_VALUE", 1000)
+    monkeypatch.setattr(database_search, "LARGEST_VALUE", 1000)
     found = search(("flights", "a", AT, "a", zlib.compress(bytes(100_000))))
 
     assert found.octets == 1001
@@ -149,7 +149,7 @@ def test_a_compressed_value_that_is_too_large_is_named(monkeypatch: pytest.Monke
 
 
 def test_what_follows_a_compressed_value_of_the_largest_size_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_cell, "LARGEST_VALUE", 1000)
+    monkeypatch.setattr(database_search, "LARGEST_VALUE", 1000)
     found = search(("flights", "a", AT, "a", zlib.compress(bytes(1000)) + VALUE.encode()))
 
     assert (len(found.leaks), found.unread) == (1, {})
@@ -199,7 +199,7 @@ def test_bytes_that_are_sound_or_not_compressed_are_not_named(data: bytes) -> No
 
 
 def test_a_large_value_that_is_not_compressed_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_cell, "LARGEST_VALUE", 100)
+    monkeypatch.setattr(database_search, "LARGEST_VALUE", 100)
 
     assert search(("flights", "a", AT, "a", "x" * 200)).unread == {}
 

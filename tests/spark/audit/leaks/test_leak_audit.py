@@ -31,12 +31,10 @@ from pyarrow import parquet
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.leaks import leak_audit, object_store
-from airflow_config_providers.spark.audit.leaks.baseline import Baseline
 from airflow_config_providers.spark.audit.leaks.database_search import TextDatabase, TextTable
 from airflow_config_providers.spark.audit.leaks.file_blocks import hash_of_ends
 from airflow_config_providers.spark.audit.leaks.file_listing import SPLIT, FileListing, FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.leaks.folder_lock import locked
 from airflow_config_providers.spark.audit.leaks.leak import Found, iso_moment
 from airflow_config_providers.spark.audit.leaks.leak_audit import (
     LeakAudit,
@@ -48,11 +46,11 @@ from airflow_config_providers.spark.audit.leaks.leak_audit import (
 )
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
-from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
+from airflow_config_providers.spark.audit.leaks.leak_report import Baseline, LeakReport
 from airflow_config_providers.spark.audit.leaks.object_clients import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of
-from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles
+from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, locked
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 from airflow_config_providers.spark.audit.session import audit_session
 from tests.spark.audit.leaks.compressing import COMPRESSED

@@ -19,13 +19,12 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.leaks.column_search import METADATA
 from airflow_config_providers.spark.audit.leaks.decompression import most_content
 from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leaks.leak import MOST_LEAKS, Found, FoundLeak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret, LeakFinder, Occurrence
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_file
-from airflow_config_providers.spark.audit.leaks.parquet_file import LARGEST_ROWS, ParquetFile
+from airflow_config_providers.spark.audit.leaks.parquet_file import LARGEST_ROWS, METADATA, ParquetFile
 from airflow_config_providers.spark.audit.leaks.split_search import Search, search_all
 from tests.spark.audit.leaks.searching import search
 

@@ -20,7 +20,7 @@ from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile
-from airflow_config_providers.spark.audit.leaks.fingerprint_file import read_fingerprints
+from airflow_config_providers.spark.audit.leaks.fingerprint import read_fingerprints
 from airflow_config_providers.spark.audit.leaks.leak_finder import CURRENT, EARLIER, KnownSecret, Occurrence
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile, SeenFiles, search_version
 from airflow_config_providers.spark.audit.leaks.sought import Sought

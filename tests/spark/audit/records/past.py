@@ -12,7 +12,7 @@ from airflow_config_providers.job.records.files import RecordFiles, place_of
 from airflow_config_providers.job.records.record import TaskTry, TryRecord, recorded, references_of
 from airflow_config_providers.job.records.table import rows_of
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader, latest
-from airflow_config_providers.spark.audit.records.record_row import SCHEMA, Content
+from airflow_config_providers.spark.audit.records.record_tables import SCHEMA, Content
 from airflow_config_providers.spark.catalogue import spark_definition
 
 QUICK = {

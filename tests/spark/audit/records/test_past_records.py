@@ -25,7 +25,7 @@ from airflow_config_providers.spark.audit.records.past_records import (
     restored,
     ticking,
 )
-from airflow_config_providers.spark.audit.records.record_row import Content
+from airflow_config_providers.spark.audit.records.record_tables import Content
 from airflow_config_providers.spark.audit.records.runs import runs_of
 from tests.limits import eventually
 from tests.spark.audit.records.past import DAG_LAYER, Past, read, record_of, tries

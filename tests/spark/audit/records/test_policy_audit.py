@@ -10,8 +10,7 @@ import pytest
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.records.past_policies import PastPolicies
-from airflow_config_providers.spark.audit.records.policy_audit import StoppedRuns, stopped_runs
+from airflow_config_providers.spark.audit.records.policy_audit import PastPolicies, StoppedRuns, stopped_runs
 from tests.spark.audit.records.past import Past, frame, record_of
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from airflow_config_providers.spark.audit.html_plots import Bar, Plot, monday, percent, ranking, weekly
+from airflow_config_providers.spark.audit.html_page import Bar, Plot, monday, percent, ranking, weekly
 
 PLOT = Plot("By DAG", "leaks")
 

@@ -9,8 +9,7 @@ import pytest
 from airflow.sdk import Connection
 
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
-from airflow_config_providers.job.providers import JobProviders
-from airflow_config_providers.job.providers_connection import ProvidersConnection, misspelt_fields
+from airflow_config_providers.job.providers import JobProviders, ProvidersConnection, misspelt_fields
 from airflow_config_providers.testing import InMemoryConfigProvider
 from tests.canary import CANARY
 from tests.providers.airflow_process import connection_result

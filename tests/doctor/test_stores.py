@@ -4,7 +4,7 @@ import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.core.diagnosis import Severity
-from airflow_config_providers.doctor.documents import check_documents
+from airflow_config_providers.doctor.stores import check_documents
 from airflow_config_providers.dynamic import ConfigAdmin
 from airflow_config_providers.dynamic.document import DEPLOYMENT, name_of
 from airflow_config_providers.testing import InMemoryConfigStore

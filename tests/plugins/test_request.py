@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from airflow_config_providers.exceptions import MalformedRequestError
+from airflow_config_providers.plugins.request import alteration, rolled_back, setting_of
+
 pytest.importorskip("airflow")
 
-from airflow_config_providers.exceptions import MalformedRequestError
-from airflow_config_providers.plugins.body import alteration, rolled_back, setting_of
 
 HALF = "\ud800"
 

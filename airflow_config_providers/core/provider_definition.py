@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.text import nearest, printable
@@ -12,6 +12,13 @@ from airflow_config_providers.core.variable import ConfigVariable, no_default
 
 _PREFIX: Final = f"{CONFIG_PROVIDERS}."
 _PARAM: Final = "param."
+
+
+class KeyProblem(NamedTuple):
+    """What is wrong with a key, which is fit to print."""
+
+    key: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class ProviderDefinition:
     name: str
     class_name: str = ""
     params: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    problems: tuple[str, ...] = ()
+    problems: tuple[KeyProblem, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def key(self, suffix: str) -> str:
@@ -72,7 +79,7 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
         )
         for name, settings in written.items()
     ]
-    return definitions, [problem for definition in definitions for problem in definition.problems]
+    return definitions, [problem.text for definition in definitions for problem in definition.problems]
 
 
 def unlisted_names(props: Mapping[str, Any], listed: Collection[str]) -> frozenset[str]:
@@ -94,17 +101,19 @@ def _owner(key: str, names: Iterable[str]) -> str | None:
     return max(owners, key=len, default=None)
 
 
-def _problems(name: str, settings: Iterable[str], *, times: int) -> Iterator[str]:
+def _problems(name: str, settings: Iterable[str], *, times: int) -> Iterator[KeyProblem]:
     if times > 1:
-        yield f"{CONFIG_PROVIDERS} lists {printable(name)} {times} times. List it once."
+        yield KeyProblem(CONFIG_PROVIDERS, f"{CONFIG_PROVIDERS} lists {printable(name)} {times} times. List it once.")
     if ":" in name or "}" in name:
-        yield (
+        yield KeyProblem(
+            CONFIG_PROVIDERS,
             f"{CONFIG_PROVIDERS} lists {printable(name)}, but no reference can name it. Rename it, without ':' and "
-            f"'}}'."
+            f"'}}'.",
         )
     for setting in settings:
         if setting != "class" and not setting.startswith(_PARAM):
-            yield _ignored(setting, ProviderDefinition(name).key)
+            key = ProviderDefinition(name).key
+            yield KeyProblem(key(setting), _ignored(setting, key))
 
 
 def _ignored(setting: str, key: Callable[[str], str]) -> str:

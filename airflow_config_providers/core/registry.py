@@ -15,6 +15,7 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
+    KeyProblem,
     ProviderDefinition,
     read_definitions,
     unknown_provider,
@@ -139,7 +140,7 @@ class ProviderRegistry:
             return self._make(definition).form_problem(variable.path, variable.key)
         return ""
 
-    def unread_keys(self, definition: ProviderDefinition) -> list[str]:
+    def unread_keys(self, definition: ProviderDefinition) -> list[KeyProblem]:
         """
         Return what is wrong with the names in a definition: of keys that nothing reads, and of the provider.
 
@@ -147,7 +148,8 @@ class ProviderRegistry:
         """
         problems = list(definition.problems)
         with suppress(Exception, SystemExit):  # a class that cannot be made is another problem
-            problems += _unknown_params(self._make(definition), definition).values()
+            unknown = _unknown_params(self._make(definition), definition)
+            problems += [KeyProblem(definition.key(f"param.{param}"), text) for param, text in unknown.items()]
         return problems
 
     def _refusal(self, definition: ProviderDefinition, variable: ConfigVariable) -> str:
@@ -185,7 +187,7 @@ class ProviderRegistry:
 
     def _opened(self, definitions: Collection[ProviderDefinition]) -> dict[str, ConfigProvider]:
         """Create all providers, then configure them; if anything is wrong, close them and raise all problems."""
-        problems = [problem for definition in definitions for problem in definition.problems]
+        problems = [problem.text for definition in definitions for problem in definition.problems]
         providers: dict[str, ConfigProvider] = {}
         known: dict[str, dict[str, Any]] = {}
         incomplete: set[str] = set()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from airflow_config_providers.airflow_compat import Connection
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
-from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions, unlisted_names
+from airflow_config_providers.core.provider_definition import (
+    KeyProblem,
+    ProviderDefinition,
+    read_definitions,
+    unlisted_names,
+)
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
@@ -65,9 +70,13 @@ def of_file(path: str) -> KnownProviders:
     :raises ConfigException: the file cannot be read
     """
     entries = properties.parse(read_text(path, name=path), name=path)
-    found = _known({entry.key: entry.value for entry in entries}, {}, home=f"{CONFIG_PROVIDERS} of {printable(path)}")
-    lines = {f"{printable(entry.key)} ": entry.line for entry in entries}
-    return replace(found, findings=tuple(_in_file(one, path, lines) for one in found.findings))
+    lines = {printable(entry.key): entry.line for entry in entries}
+    return _known(
+        {entry.key: entry.value for entry in entries},
+        {},
+        home=f"{CONFIG_PROVIDERS} of {printable(path)}",
+        place_of=lambda key: SourcePlace(path, lines.get(key)),
+    )
 
 
 def of_extra(text: str) -> KnownProviders:
@@ -100,33 +109,26 @@ def in_environment(conn_id: str) -> KnownProviders | None:
     return found if found.names or found.unlisted else replace(found, home=home_of(conn_id, connection.conn_type))
 
 
-def _in_file(finding: Finding, path: str, lines: Mapping[str, int]) -> Finding:
-    """
-    Return ``finding`` with its place in a file.
-
-    :param lines: how a message about a key begins -> the line of the key
-    """
-    line = next((line for start, line in lines.items() if finding.message.startswith(start)), None)
-    return replace(finding, place=SourcePlace(path, line))
-
-
 def _of_connection(connection: Connection, *, home: str, place: str) -> KnownProviders:
     definitions = Definitions(connection.conn_id, connection)
-    return _known(definitions.of_tasks(), definitions.of_driver(), home=home, place=place)
+    return _known(definitions.of_tasks(), definitions.of_driver(), home=home, place_of=lambda _: SourcePlace(place))
 
 
-def _known(props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str, place: str = "") -> KnownProviders:
+def _known(
+    props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str, place_of: Callable[[str], SourcePlace]
+) -> KnownProviders:
     sent = without_wrapping(of_driver)
     own, others = ({one.name: one for one in read_definitions(found)[0]} for found in (props, sent))
-    problems = [*_unread_keys(own), *(f"{OF_DRIVER}{problem}" for problem in _unread_keys(others))]
+    problems = [(one, place_of(key)) for key, one in _unread_keys(own)]
+    problems += [(f"{OF_DRIVER}{one}", place_of(f"{OF_DRIVER}{key}")) for key, one in _unread_keys(others)]
     names = own.keys() | others.keys()
     in_one_form = {
         name: one for name, one in (others | own).items() if one.class_name == others.get(name, one).class_name
     }
-    findings = tuple(Finding(UNREAD_DEFINITION, SourcePlace(place), problem) for problem in problems)
+    findings = tuple(Finding(UNREAD_DEFINITION, place, problem) for problem, place in problems)
     return KnownProviders(frozenset(names), unlisted_names(props, names), home, in_one_form, findings)
 
 
-def _unread_keys(definitions: Mapping[str, ProviderDefinition]) -> list[str]:
+def _unread_keys(definitions: Mapping[str, ProviderDefinition]) -> list[KeyProblem]:
     registry = deployment_registry()
     return [problem for one in definitions.values() for problem in registry.unread_keys(one)]

@@ -164,7 +164,7 @@ def test_errors_of_the_guide_are_those_of_the_code() -> None:
     """What the table quotes is what the errors say."""
     code = "".join(file.read_text() for file in (ROOT / "airflow_config_providers/providers/vault").rglob("*.py"))
     code += "".join(
-        (ROOT / "airflow_config_providers/core" / name).read_text() for name in ("lookup.py", "reference_problems.py")
+        (ROOT / "airflow_config_providers/core" / name).read_text() for name in ("lookup.py", "resolver.py")
     )
     quoted = re.findall(r"`([^`]*)`", "".join(re.findall(r"^\| (`.*?) \|", GUIDE.read_text(), flags=re.MULTILINE)))
     said = [part for text in quoted for part in re.split(r"'[^']*'|\.\.\.|\(|\d+|\)", text)]

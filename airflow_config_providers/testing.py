@@ -193,13 +193,10 @@ _DEPLOYED: Final[dict[str, dict[str, ConfigProvider]]] = {}
 def _definitions(fakes: Mapping[str, ConfigProvider], place: str) -> dict[str, str]:
     found = {"config.providers": ",".join(fakes)}
     for name, fake in fakes.items():
-        prefix, kind = f"config.providers.{name}", _path(_kind_of(fake))
-        found |= {f"{prefix}.class": kind, f"{prefix}.param.deployment": place, f"{prefix}.param.name": name}
+        kind = _KINDS[isinstance(fake, BatchConfigProvider), type(fake).check is not ConfigProvider.check]
+        prefix = f"config.providers.{name}"
+        found |= {f"{prefix}.class": _path(kind), f"{prefix}.param.deployment": place, f"{prefix}.param.name": name}
     return found
-
-
-def _kind_of(fake: ConfigProvider) -> type[_DeployedProvider]:
-    return _KINDS[isinstance(fake, BatchConfigProvider), type(fake).check is not ConfigProvider.check]
 
 
 def _path(kind: type) -> str:

@@ -179,7 +179,7 @@ class ProviderRegistry:
     def _variables_of_unopened(self, definition: ProviderDefinition) -> frozenset[str]:
         with suppress(Exception, SystemExit):  # a provider can raise anything
             make = self._maker(definition)
-            if _can_read_variables(make):
+            if getattr(make, "environment_names", None) is not ConfigProvider.environment_names:  # not just inherited
                 provider = make()
                 if not self._missing_params(provider, definition):
                     return _variables_of(provider, definition.params)
@@ -335,11 +335,6 @@ def _forgiving(configure: Callable[[], object]) -> None:
         raise
     except (Exception, SystemExit):  # noqa: BLE001 - as in guarded; that the parameter is missing is reported
         return
-
-
-def _can_read_variables(kind: object) -> bool:
-    """Return whether a class, or a function that makes providers, could have names; not if it inherits the method."""
-    return getattr(kind, "environment_names", None) is not ConfigProvider.environment_names
 
 
 def _variables_of(provider: ConfigProvider, params: Mapping[str, Any]) -> frozenset[str]:

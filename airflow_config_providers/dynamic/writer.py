@@ -100,7 +100,8 @@ class Writer:
                 past = snapshot.history(resource)
                 texts[history_name(resource)] = history.write(replace(past, changes=[*past.changes, *changes]))
         listing = _with_list(documents, snapshot, self.store)
-        if name_of(DEPLOYMENT) not in groups and _is_gone(snapshot):
+        is_written = name_of(DEPLOYMENT) in groups
+        if not is_written and snapshot.document(DEPLOYMENT) is EMPTY and snapshot.is_lost(DEPLOYMENT):
             texts[history_name(DEPLOYMENT)] = history.write(snapshot.history(DEPLOYMENT))
         texts |= {name: document.write(one) for name, one in listing.items()}
         expected = {name: snapshot.kept[name] for name in texts}
@@ -201,11 +202,6 @@ def _references(value: Value | None) -> str | list[str]:
     if value is None:
         return "deleted"
     return [str(variable) for variable in variables(value)] if isinstance(value, str) else []
-
-
-def _is_gone(snapshot: Snapshot) -> bool:
-    """Return whether the deployment's document was deleted without its history."""
-    return snapshot.document(DEPLOYMENT) is EMPTY and snapshot.is_lost(DEPLOYMENT)
 
 
 def _with_list(documents: Mapping[str, Document], snapshot: Snapshot, store: ConfigStore) -> dict[str, Document]:

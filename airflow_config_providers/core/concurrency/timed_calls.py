@@ -66,8 +66,5 @@ def _made(call: Callable[[], _T], caller: threading.Thread | None) -> CallOutcom
     except ConfigProvidersError as error:
         return CallOutcome(problems=error.problems)
     except BaseException as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
-        return CallOutcome(failure=kind_and_place(error), needs_home=_needs_home(error))
-
-
-def _needs_home(error: BaseException) -> bool:
-    return type(error) is RuntimeError and error.args == (_NO_HOME,)
+        needs_home = type(error) is RuntimeError and error.args == (_NO_HOME,)
+        return CallOutcome(failure=kind_and_place(error), needs_home=needs_home)

@@ -90,7 +90,8 @@ class StreamReverser:
         rest, label = self._split
         matches = [*find(block, reversers), *([(begin, begin + rest, label)] if rest else ())]
         cut = len(block) if is_last else max(begin, _cut(block, matches, reversers, begin))
-        self._split = max(_rests(matches, cut), default=(0, b""))
+        cut_off = ((last - cut, label) for first, last, label in matches if first < cut < last)
+        self._split = max(cut_off, default=(0, b""))  # the next search does not see where these matches begin
         inside = [
             (max(begin, first), min(cut, last), label) for first, last, label in matches if last > begin and first < cut
         ]
@@ -126,11 +127,6 @@ def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTran
     if line - cut > longest and len(block) - line <= longest:
         return line  # within overlapping matches: each line would have all of them searched again
     return cut if len(block) - cut <= LONGEST_LINE else len(block)
-
-
-def _rests(matches: Sequence[Match], cut: int) -> Iterator[tuple[int, bytes]]:
-    """Yield how many bytes of a match are behind ``cut``, and its label; the next search does not see its beginning."""
-    return ((last - cut, label) for first, last, label in matches if first < cut < last)
 
 
 def _margin(reversers: Sequence[ReverseTransformer]) -> int:

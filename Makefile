@@ -6,11 +6,13 @@ SIDE_BY_SIDE := --numprocesses 3 --dist loadfile --no-loadscope-reorder # also o
 COMMA := ,
 SPACE := $() $()
 EXTRAS := demo test leaks kubernetes moto livy databricks lint docs bench
+WITH_SPARK := demo test leaks bench everything
 
 BIN := $(abspath $(VENV))/bin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL = $(PIP) install --no-compile --constraint constraints.txt
+WHEELS := $(VENV)/wheels
 # On all cores, where pip has one, without the tests of others, and while the next thing begins: Python does the same at an import.
 COMPILE = $(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1 &
 export PATH := $(BIN):$(PATH)
@@ -65,16 +67,26 @@ clean: ## remove what the other targets made
 # One stamp for each extra of pyproject.toml, so that a target installs no more than it needs, and does it once.
 $(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installer
 	@echo "Installing the extra '$*' into $(VENV)"
-	@$(INSTALL) --no-build-isolation --editable '.[$*]'
+	@$(INSTALL) --no-build-isolation --find-links $(WHEELS) --editable '.[$*]'
+	@rm -f $(WHEELS)/*
 	@$(COMPILE)
 	@touch $@
 
 # All of them with one call: one after the other takes longer.
 $(VENV)/.everything: $(VENV)/.installer
 	@echo "Installing all extras into $(VENV)"
-	@$(INSTALL) --no-build-isolation --editable '.[$(subst $(SPACE),$(COMMA),$(EXTRAS))]'
+	@$(INSTALL) --no-build-isolation --find-links $(WHEELS) --editable '.[$(subst $(SPACE),$(COMMA),$(EXTRAS))]'
+	@rm -f $(WHEELS)/*
 	@$(COMPILE)
 	@touch $(EXTRAS:%=$(VENV)/.%) $@
+
+# Spark is the largest of all, and built here: on one core, while another installs Airflow.
+$(WITH_SPARK:%=$(VENV)/.%): $(VENV)/.spark
+$(VENV)/.spark: $(VENV)/.installer
+	@echo "Building Spark, and installing Airflow into $(VENV) meanwhile"
+	@$(PIP) wheel --no-deps --no-build-isolation --constraint constraints.txt --wheel-dir $(WHEELS) pyspark & \
+	  $(INSTALL) apache-airflow; wait $$!
+	@touch $@
 
 # Without it Spark starts more slowly, and all works the same.
 $(VENV)/spark-classes.jsa: $(VENV)/.test | java
@@ -83,6 +95,7 @@ $(VENV)/spark-classes.jsa: $(VENV)/.test | java
 
 $(VENV)/.installer: pyproject.toml constraints.txt | python
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) # also when it was interrupted before
+	@mkdir -p $(WHEELS) # before pip looks there for the Spark that was built here
 	@$(INSTALL) --upgrade pip hatchling editables setuptools wheel
 	@touch $@
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -11,6 +12,8 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from typing import Any, Final
+
+from tests.servers.quick_python import SELDOM
 
 SHARED: Final = contextlib.ExitStack()
 """What ends the session that audits share."""
@@ -84,6 +87,7 @@ def answer(job: dict[str, Any], parse: Callable[[list[str]], Any]) -> dict[str, 
 
 
 def main() -> None:
+    gc.set_threshold(*SELDOM)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Airflow logs is no answer
     from airflow.cli.cli_parser import get_parser

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
 
+from tests.servers.quick_python import SELDOM
+
 
 def main() -> None:
+    gc.set_threshold(*SELDOM)
     told = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     import uvicorn

@@ -86,6 +86,9 @@ SERVERS: Final = (
 
 STREAMS: Final = ("stdin", "stdout", "stderr")
 
+SELDOM: Final = (50_000, 20, 20)
+"""How seldom a server searches for garbage: while it starts it makes a million objects, all of which stay."""
+
 
 class Parent:
     """
@@ -195,6 +198,7 @@ def _become(
 ) -> None:
     """Do in this process what ``python *words`` does."""
     if goes_on:
+        gc.set_threshold(*SELDOM)
         gc.enable()
     os.environ.clear()
     os.environ.update(env)

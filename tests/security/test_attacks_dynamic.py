@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType, altered, whole
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.password import Password
+from airflow_config_providers.core.password import HIDDEN, Password
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
     Moment,
@@ -550,7 +550,7 @@ def test_an_option_of_the_driver_that_spark_reads_is_a_way_out(options):
     assert not is_denied(made(DynamicAllocation), {}, {ON: "true", DRIVER: options})
 
 
-UNREADABLE = ["-Da='b", '-Da="b', "-Da=b\\", "-D\\spark.app.x=1", '-Da=\\" -Dspark.app.x=1 -Db=\\"']
+UNREADABLE = ["-Da='b", '-Da="b', "-Da=b\\", "-D\\spark.app.x=1", '-Da=\\" -Dspark.app.x=1 -Db=\\"', HIDDEN]
 
 
 @pytest.mark.parametrize("options", UNREADABLE)

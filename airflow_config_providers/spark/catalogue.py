@@ -13,7 +13,7 @@ from airflow_config_providers.core.definition.config_type import ConfigType, inv
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
-from airflow_config_providers.core.sensitive import reveals
+from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
@@ -184,7 +184,9 @@ class SparkDefinition(ConfigDef):
 
     def is_secret(self, name: str, text: str) -> bool:
         """Return whether ``text`` must not be shown. This is strict, since a file did not show its values before."""
-        return self.is_sensitive(name) or (name not in self.config_keys and reveals(name, text))
+        if self.is_sensitive(name) or shows_secret(text):
+            return True
+        return name not in self.config_keys and sounds_secret(name)
 
     def read_only_reason(self, name: str) -> str | None:
         """Return why dynamic configuration cannot change ``name``; None if it can."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.policy import Moment, RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.sensitive import HIDDEN
-from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.core.variable import parse
+from airflow_config_providers.spark.catalogue import SparkDefinition, spark_definition
+from airflow_config_providers.spark.substitutions import is_substituted
+
+_SIGN: Final = r"(\$\{[\w.]*(?::?-(?=[^${}]*\}))?|[${}])"
+"""In a value: what makes Spark or Hadoop replace a part of it, with the name of what they put there."""
 
 
 def policy_request(
@@ -23,7 +30,7 @@ def policy_request(
     Return what policies see of a task that is about to run.
 
     Before the change, the task has no dynamic layers and no run configuration; after it, it has what would be
-    submitted. Both contain references, and ``[hidden]`` in place of plain-text secrets.
+    submitted. Both contain references, also beside plain-text secrets, and ``[hidden]`` in place of the latter.
 
     :param layers: all layers of the task
     :param texts: name -> string for references outside its configuration
@@ -34,8 +41,8 @@ def policy_request(
     after = LayeredConfig(layers, definition)
     return RequestMetadata(
         resource,
-        before.shown(),
-        after.shown(),
+        _seen(before, definition),
+        _seen(after, definition),
         at=Moment.RENDER,
         hidden_changes=frozenset(_hidden_changes(before, after)),
         texts=texts,
@@ -53,6 +60,32 @@ def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator
             yield replace(layer, configs=configs)
         else:
             yield layer
+
+
+def _seen(layered: LayeredConfig, definition: SparkDefinition) -> dict[str, str]:
+    """Return key -> string as policies see it; a secret hides neither a reference nor what Spark reads beside it."""
+    return {
+        key: text if text != HIDDEN else _without_secret(key, layered.settled[key], definition)
+        for key, text in layered.shown().items()
+    }
+
+
+def _without_secret(key: str, text: str, definition: SparkDefinition) -> str:
+    """Return ``text``, which has a secret in it, as policies see it; of a key that Spark knows, they see all."""
+    if key in definition.names() and not definition.is_sensitive(key):
+        return text
+    keeps_signs = "${" in text and is_substituted(key, text)
+    without = _signs if keeps_signs else _nothing
+    return "".join(without(part) if isinstance(part, str) else str(part) for part in parse(text))
+
+
+def _nothing(text: str) -> str:
+    return HIDDEN
+
+
+def _signs(text: str) -> str:
+    pieces = re.split(_SIGN, text)
+    return "".join(piece if number % 2 or not piece else HIDDEN for number, piece in enumerate(pieces))
 
 
 def _hidden_changes(before: LayeredConfig, after: LayeredConfig) -> Iterator[str]:

@@ -26,7 +26,7 @@ from airflow_config_providers.core.policy import (
     validate_all,
 )
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
-from airflow_config_providers.core.sensitive import Password
+from airflow_config_providers.core.sensitive import HIDDEN, Password
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import HISTORY, documents, name_of
 from airflow_config_providers.dynamic.encoder_rotation import Rotation
@@ -550,7 +550,7 @@ def test_an_option_of_the_driver_that_spark_reads_is_a_way_out(options):
     assert not is_denied(made(DynamicAllocation), {}, {ON: "true", DRIVER: options})
 
 
-UNREADABLE = ["-Da='b", '-Da="b', "-Da=b\\", "-D\\spark.app.x=1", '-Da=\\" -Dspark.app.x=1 -Db=\\"']
+UNREADABLE = ["-Da='b", '-Da="b', "-Da=b\\", "-D\\spark.app.x=1", '-Da=\\" -Dspark.app.x=1 -Db=\\"', HIDDEN]
 
 
 @pytest.mark.parametrize("options", UNREADABLE)

@@ -172,6 +172,14 @@ def test_attack_39_a_dag_does_not_read_what_belongs_to_another_team(dag, run_tas
     assert spark_submit() == []
 
 
+@pytest.mark.parametrize("beside", ["{} token=x", "jdbc:x://user:password@host/{}"])
+def test_attack_39_a_secret_beside_the_reference_is_no_way_round(dag, run_task, teams, spark_submit, beside):
+    run = run_task(operator(dag, conf={"spark.app.x": beside.replace("{}", teams("hotels"))}))
+
+    assert isinstance(run.error, PolicyViolation)
+    assert spark_submit() == []
+
+
 @pytest.mark.parametrize(
     "field",
     [

@@ -188,3 +188,24 @@ def test_attack_21_the_message_does_not_quote_the_value() -> None:
         TIME.ensure_valid("spark.k", "hunter2")
 
     assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("spark.driver.extraJavaOptions", "-Djavax.net.ssl.trustStorePassword=hunter2"),
+        ("spark.jars.repositories", "https://user:hunter2@nexus/maven"),
+        ("spark.app.url", "https://user:hunter2@nexus/maven"),
+        ("spark.app.dbPassword", "hunter2"),
+    ],
+)
+def test_what_looks_like_a_secret_is_one_also_under_a_key_of_spark(key: str, text: str) -> None:
+    assert spark_definition().is_secret(key, text)
+
+
+@pytest.mark.parametrize("version", versions())
+def test_no_key_of_spark_is_a_secret_by_its_default(version: str) -> None:
+    definition = spark_definition(version)
+    found = [key for key, text in definition.default_texts().items() if definition.is_secret(key, text)]
+
+    assert [key for key in found if not definition.is_sensitive(key)] == []

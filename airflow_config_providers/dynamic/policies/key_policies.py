@@ -287,7 +287,7 @@ class ReferencesOnly(AlterConfigPolicy):
 
     def _problem(self, key: str, text: str) -> str | None:
         is_excluded = self._excluded.match_any(_lowered(own_names(key)))
-        if text == HIDDEN or (self._is_bound(key) and not is_excluded):
+        if HIDDEN in text or (self._is_bound(key) and not is_excluded):
             if not scan(text) or _without_references(text):
                 return "may contain only references. Write one, such as ${vault:path:key}."
         elif not is_excluded and shows_secret(_without_references(text)):

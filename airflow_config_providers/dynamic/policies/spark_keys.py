@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, current_name, hadoop_name, older_names
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import parse
 
@@ -197,7 +198,8 @@ def all_settings(configs: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def unreadable(configs: Mapping[str, str]) -> dict[str, str]:
     """Return key of driver options -> problem, for options that cannot be read and so could set any key."""
-    return {name: _unreadable_problem(name) for name in _DRIVER_OPTIONS if _properties(configs.get(name, "")) is None}
+    texts = {name: configs.get(name, "") for name in _DRIVER_OPTIONS}
+    return {name: _unreadable_problem(name, text) for name, text in texts.items() if _properties(text) is None}
 
 
 def heap_settings(configs: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -217,7 +219,7 @@ def heap_problems(configs: Mapping[str, str], keys: Collection[str]) -> dict[str
     for options in (options for options, key in _MEMORY.items() if key in keys):
         text = configs.get(options, "")
         if readings(text) is None:
-            problems[options] = _unreadable_problem(options)
+            problems[options] = _unreadable_problem(options, text)
         elif any(word.startswith(_FILES) for word in _words(text)):
             problems[options] = (
                 f"'{printable(options)}' names a file of options, so memory cannot be checked. Write the options here."
@@ -233,8 +235,11 @@ def readings(text: str) -> tuple[list[str], list[str]] | None:
     which starts executors, and drivers elsewhere. They treat spaces and backslashes differently. A reference is part of
     one word, whatever its characters.
 
-    :return: None if the launcher refuses ``text``, because a quote is not closed or nothing follows a backslash
+    :return: None if the launcher refuses ``text``, because a quote is not closed or nothing follows a backslash, or
+        if ``text`` is hidden
     """
+    if text == HIDDEN:
+        return None
     by_launcher, is_finished = _split(
         text, is_blank=lambda unit: unit.isspace() and unit not in _NO_BLANKS, escaping=("", '"')
     )
@@ -258,8 +263,10 @@ def _set_by(words: list[str]) -> Iterator[tuple[str, str]]:
             yield key, value
 
 
-def _unreadable_problem(options: str) -> str:
+def _unreadable_problem(options: str, text: str) -> str:
     """Return the message for ``options`` that cannot be read."""
+    if text == HIDDEN:
+        return f"'{printable(options)}' has a secret, which hides its options, so they cannot be checked. Remove it."
     return (
         f"'{printable(options)}' cannot be split into options unambiguously. Close each quote, and put backslashes and "
         f"unusual spaces into double quotes."

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.dynamic.policies.spark_keys import readings
+from airflow_config_providers.core.sensitive import HIDDEN
+from airflow_config_providers.dynamic.policies.spark_keys import readings, unreadable
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,13 @@ def test_each_reader_splits_in_its_way(text, launcher, spark):
 @pytest.mark.parametrize("text", ["'a", 'a "b', "a\\", '"a\\"', "\\"])
 def test_what_is_not_finished_has_no_reading(text):
     assert readings(text) is None
+
+
+def test_what_is_hidden_has_no_reading_and_the_problem_says_so():
+    found = unreadable({"spark.driver.extraJavaOptions": HIDDEN})
+
+    assert readings(HIDDEN) is None
+    assert "has a secret, which hides its options" in found["spark.driver.extraJavaOptions"]
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\"'\\$"), max_size=8)))

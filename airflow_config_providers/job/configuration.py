@@ -133,6 +133,7 @@ class JobConfiguration:
         """
         for warning in settled.unclosed_references():
             self.collector.warn(warning)
+        self._require_unreferring(settled.worker)  # before a secret is read
         resolver, resolved = settled.resolved()
         source = self._reload_source(settled.dynamic) if settled.restarts else None
         run = JobRun(resolved, resolver, end=settled.providers_open.pop_all().close, source=source, earlier=earlier)

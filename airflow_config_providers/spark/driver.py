@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.errors import clearing_frames
@@ -30,7 +30,7 @@ from airflow_config_providers.spark import delivery, driver_providers
 from airflow_config_providers.spark.catalogue import MASTER, spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.driver_ports import authentication, doubt_of_driver
-from airflow_config_providers.spark.exposed_keys import is_early
+from airflow_config_providers.spark.exposed_keys import is_early, is_exposed
 from airflow_config_providers.spark.installation import defaults_in
 from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import file_layer, read_text
@@ -42,6 +42,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _log = logging.getLogger(__name__)
+
+_DRIVER_MEMORY: Final = "spark.driver.memory"
+
+_READ_ALREADY: Final = (
+    "{}: Spark reads this key before Python runs, or shows it, so {} cannot be resolved in the driver. Write the value "
+    "itself, or resolve on the worker."
+)
+_SHOWN: Final = "{}: Spark shows this key, so the value of {} would be readable by others. Pass it under another key."
 
 
 @clearing_frames
@@ -66,7 +74,7 @@ def session(
         those submitted under ``spark.config.providers``, or in the file ``spark.config.providers_file``
     :param unresolved: what to do with a reference that no provider answers: ``fail`` or ``keep``
     :raises ConfigException: a SparkContext already exists, or the configuration is wrong
-    :raises ExposedValueError: a reference is in a key that Spark reads before Python runs, or that it shows
+    :raises ExposedValueError: a reference is in a key that Spark shows, or that a JVM that runs has read already
     :raises UndeliverableValueError: Spark would change a value
     :raises ProviderDefinitionError: the definition of a referenced provider is wrong
     :raises ProviderLookupError: a provider did not answer
@@ -106,13 +114,12 @@ def resolved(
 
     :param has_begun: whether the driver's JVM already runs
     :param options: how providers are asked
-    :raises ExposedValueError: a reference is in a key that Spark reads before Python runs, or that it shows
+    :raises ExposedValueError: a reference is in a key that Spark shows, or that a JVM that runs has read already
     :raises UndeliverableValueError: Spark would change a value
     :raises ConfigProvidersError: for the reasons of ``ConfigResolver.resolve``
     """
     written = {key: text for key, text in configs.items() if not driver_providers.is_driver_definition(key)}
-    if has_begun:
-        _refuse_early(written, providers)
+    _refuse_seen(written, providers, has_begun=has_begun)
     resolver = ConfigResolver(
         providers, spark_definition(), unresolved=unresolved, foreign=SUBSTITUTED_BY_SPARK, options=options
     )
@@ -247,16 +254,22 @@ def _start(
     raise ConfigException(f"Spark did not start: {problem}")
 
 
-def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:
+def _refuse_seen(written: Mapping[str, str], providers: Mapping[str, ConfigProvider], *, has_begun: bool) -> None:
+    """Refuse references under keys that the JVM has read already, or that Spark shows."""
+    is_refused, problem = (is_early, _READ_ALREADY) if has_begun else (_is_shown, _SHOWN)
     problems = (
-        f"{printable(key)}: Spark reads this key before Python runs, or shows it, so {printable(str(variable))} cannot "
-        f"be resolved in the driver. Write the value itself, or resolve on the worker."
+        problem.format(printable(key), printable(str(variable)))
         for key, text in written.items()
-        if is_early(key, text)
+        if is_refused(key, text)
         for variable in dict.fromkeys(variables(text))
         if variable.provider in providers
     )
     refuse(ExposedValueError, problems)
+
+
+def _is_shown(key: str, text: str) -> bool:
+    """Return whether Spark shows what could be a secret; the memory of the driver is not one."""
+    return key != _DRIVER_MEMORY and is_exposed(key, text)
 
 
 def _refuse_changes(resolved: ResolvedConfig) -> None:

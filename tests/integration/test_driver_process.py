@@ -41,7 +41,7 @@ def shown(process):
     return "" if process.status() == psutil.STATUS_ZOMBIE else "".join(map(str, map(pathlib.Path.read_bytes, files)))
 
 builder = SparkSession.builder
-refused(builder.config("spark.app.name", "${dir:%s:blank}" % sealed))
+refused(builder.config("spark.jars.repositories", "${dir:%s:blank}" % sealed))
 builder = SparkSession.builder.config("spark.t.own", "${dir:%s:own}" % sealed).appName("own")
 builder.config("spark.t.blank", "${dir:%s:blank}" % sealed).config("spark.t.separator", " ")
 spark = session(builder.config("hive.exec.dynamic.partition.mode", "nonstrict"))
@@ -169,5 +169,5 @@ def test_attack_19_what_is_printed_shows_references(found: dict[str, Any]) -> No
 def test_what_the_jvm_would_read_changed_and_what_comes_too_late_is_refused(found: dict[str, Any]) -> None:
     blank, late = found["problems"]
 
-    assert blank.startswith("spark.app.name: its value begins or ends with a space")
+    assert blank.startswith("spark.jars.repositories: its value begins or ends with a space")
     assert late.startswith("There is already a SparkContext")

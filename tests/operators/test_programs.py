@@ -26,6 +26,13 @@ def test_a_reference_in_a_command_is_refused(bash, no_leak, password, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_reference_in_a_command_is_refused_before_its_secret_is_read(bash, run_task, password, secrets_dir):
+    (secrets_dir / "db-password").unlink()
+    run = run_task(bash(bash_command=f"echo {password}"))
+
+    assert "bash_command: the values of its references would be readable by others" in str(run.error)
+
+
 @pytest.mark.parametrize("value", ["$(touch {0}/ran)", "a; touch {0}/ran", "`touch {0}/ran`", "a\ntouch {0}/ran"])
 def test_a_value_is_never_a_part_of_the_program(bash, run_task, password, secrets_dir, tmp_path, value):
     (secrets_dir / "db-password").write_text(value.format(tmp_path))

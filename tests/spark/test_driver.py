@@ -40,7 +40,7 @@ definitions = {
     "config.providers.env.class": "env",
     "config.providers.env.param.allowlist.pattern": "NOT_FOR_FILES",
 }
-builder = SparkSession.builder.config("spark.app.name", "${env:NOT_FOR_FILES}")
+builder = SparkSession.builder.config("spark.jars.repositories", "${env:NOT_FOR_FILES}")
 for attempt in (lambda: session(builder, providers=definitions), configs):
     try:
         attempt()
@@ -158,6 +158,14 @@ def test_in_a_process_that_is_to_start_the_jvm_it_is_not() -> None:
     assert resolved({"spark.driver.memory": "${vault:a:b}"}, "611m", has_begun=False).configs() == {
         "spark.driver.memory": "611m"
     }
+
+
+@pytest.mark.parametrize("key", ["spark.driver.extraJavaOptions", "spark.jars", "spark.app.name"])
+def test_what_spark_shows_is_refused_before_the_jvm_starts(key: str) -> None:
+    with pytest.raises(ExposedValueError, match=f"^{key}: Spark shows this key, so the value of") as raised:
+        resolved({key: "${vault:a:b}"}, has_begun=False)
+
+    assert CANARY not in str(raised.value)
 
 
 @pytest.mark.parametrize("value", [" blanks ", "\ttab\r\n", "a\nb", "\U0001f600", "\0", ""])

@@ -31,6 +31,8 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
         return ConfiguredSparkJDBCHook
 
     def _get_hook(self) -> ConfiguredSparkJDBCHook:
+        if self.conf:
+            self.log.warning("SparkJDBCOperator does not use conf, so the job does not get it. Write spark_conf.")
         hook: Any = super()._get_hook()
         hook.keeps_secrets = self._job_options.resolves_in is ResolveIn.DRIVER
         return hook  # type: ignore[no-any-return]  # of our class, and possibly of one of the author's

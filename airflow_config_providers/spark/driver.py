@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -36,7 +36,7 @@ from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import file_layer, read_text
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.redaction import redacting
-from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.substitutions import ANY_KEY, SUBSTITUTED_BY_SPARK, Substitutions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +49,7 @@ _READ_ALREADY: Final = (
     "{}: Spark reads this key before Python runs, or shows it, so {} cannot be resolved in the driver. Write the value "
     "itself, or resolve on the worker."
 )
+_PUT_IN: Final = "{}: Spark shows this key, and puts the value of {} into it. Remove that."
 _SHOWN: Final = "{}: Spark shows this key, so the value of {} would be readable by others. Pass it under another key."
 
 
@@ -264,7 +265,18 @@ def _refuse_seen(written: Mapping[str, str], providers: Mapping[str, ConfigProvi
         for variable in dict.fromkeys(variables(text))
         if variable.provider in providers
     )
-    refuse(ExposedValueError, problems)
+    put_in = (_PUT_IN.format(printable(key), printable(name)) for key, name in _put_in(written, providers))
+    refuse(ExposedValueError, chain(problems, put_in))
+
+
+def _put_in(written: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> Iterator[tuple[str, str]]:
+    """Yield each key that Spark shows, with a key whose value, from a reference, Spark puts into its string."""
+    refers = {key for key, text in written.items() if any(one.provider in providers for one in variables(text))}
+    substitutions = Substitutions(written)
+    for key, text in written.items():
+        if refers and "${" in text and is_exposed(key, text):
+            names = substitutions.keys_in(key, text)
+            yield from ((key, name) for name in sorted(refers - {key} if ANY_KEY in names else refers & names))
 
 
 def _is_shown(key: str, text: str) -> bool:

@@ -112,6 +112,16 @@ def test_attack_27_user_password_and_url_are_in_no_argument(job, run_task, spark
     assert "c4nary" not in told(run, capfd)
 
 
+def test_conf_which_the_stock_operator_does_not_use_is_warned_of(job, run_task, spark_submit, capfd):
+    run = run_task(job(conf={"spark.x": "1"}))
+
+    assert run.state == "success"
+    assert "spark.x" not in spark_submit.spark_conf
+    assert (
+        "SparkJDBCOperator does not use conf, so the job does not get it. Write spark_conf." in capfd.readouterr().out
+    )
+
+
 def test_the_search_finds_them_in_the_stock_operator(dag, database, given, run_task, spark_submit):
     run = run_task(SparkJDBCOperator(dag=dag, **given))
     run.task._hook._submit_sp.stdout.close()

@@ -168,6 +168,24 @@ def test_what_spark_shows_is_refused_before_the_jvm_starts(key: str) -> None:
     assert CANARY not in str(raised.value)
 
 
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_key_that_spark_shows_with_the_value_of_another_in_it_is_refused(has_begun: bool) -> None:
+    configs = {
+        "spark.app.password": "${vault:a:b}",
+        "spark.app.url": "${spark.app.password}@host",
+        "spark.executor.extraJavaOptions": "-Da=${spark.app.url}",
+        "spark.jars.packages": "-Da=${spark.app.name}",
+    }
+
+    with pytest.raises(ExposedValueError) as raised:
+        resolved(configs, has_begun=has_begun)
+
+    assert list(raised.value.problems) == [
+        "spark.executor.extraJavaOptions: Spark shows this key, and puts the value of spark.app.password into it. "
+        "Remove that."
+    ]
+
+
 @pytest.mark.parametrize("value", [" blanks ", "\ttab\r\n", "a\nb", "\U0001f600", "\0", ""])
 def test_attack_12_a_driver_takes_what_a_properties_file_would_change(value: str) -> None:
     assert resolved({"spark.hadoop.a": "${vault:a:b}"}, value).configs() == {"spark.hadoop.a": value}

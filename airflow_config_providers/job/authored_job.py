@@ -188,7 +188,7 @@ class AuthoredJob:
             return cls(is_known=False)
 
     def text(self) -> str:
-        """Return the job as Airflow stores it, without empty parts, and with ``[hidden]`` for plain-text secrets."""
+        """Return the job as Airflow stores it, without empty parts, and with its layers as policies see them."""
         options = {name: value for name, value in asdict(self.options).items() if value is not None}
         parts: dict[str, Any] = {"texts": dict(self.texts), "files": dict(self.files), "options": options}
         parts |= {"unknown": self.unknown, "environment": _stored_environment(self.environment)}
@@ -237,11 +237,13 @@ def _stored_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _shown(layer: ConfigLayer) -> dict[str, str]:
-    """Return key -> string with its references, and ``[hidden]`` for plain-text secrets."""
+    """Return key -> string as policies see it, so that commands which test them find what a run will find."""
     from airflow_config_providers.core.layers import LayeredConfig  # noqa: PLC0415 - not needed to store most DAGs
     from airflow_config_providers.spark.catalogue import spark_definition  # noqa: PLC0415 - as above
+    from airflow_config_providers.spark.policy_request import seen_by_policies  # noqa: PLC0415 - as above
 
-    return dict(LayeredConfig([layer], spark_definition()).shown())
+    definition = spark_definition()
+    return seen_by_policies(LayeredConfig([layer], definition), definition)
 
 
 def _read_layer(

@@ -41,8 +41,8 @@ def policy_request(
     after = LayeredConfig(layers, definition)
     return RequestMetadata(
         resource,
-        _seen(before, definition),
-        _seen(after, definition),
+        seen_by_policies(before, definition),
+        seen_by_policies(after, definition),
         at=Moment.RENDER,
         hidden_changes=frozenset(_hidden_changes(before, after)),
         texts=texts,
@@ -62,7 +62,7 @@ def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator
             yield layer
 
 
-def _seen(layered: LayeredConfig, definition: SparkDefinition) -> dict[str, str]:
+def seen_by_policies(layered: LayeredConfig, definition: SparkDefinition) -> dict[str, str]:
     """Return key -> string as policies see it; a secret hides neither a reference nor what Spark reads beside it."""
     return {
         key: text if text != HIDDEN else _without_secret(key, layered.settled[key], definition)

@@ -220,3 +220,18 @@ def test_a_stock_operator_is_noted_with_what_would_configure_it(monkeypatch, app
 @pytest.mark.parametrize("conf", [{"spark.app.x": None}, ["spark.app.x=1"]], ids=["none", "list"])
 def test_a_configuration_that_a_run_refuses_is_noted(conf):
     assert deployed(ConfiguredSparkSubmitOperator, conf=conf)[1] == KNOWN_IN_RUN
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "expected"),
+    [
+        ("spark.app.x", "token=hunter2", "[hidden]"),
+        ("spark.app.x", "${v:a:b} token=hunter2", "${v:a:b}[hidden]"),
+        ("spark.driver.extraJavaOptions", "-Dtoken=1 -Xmx64g", "-Dtoken=1 -Xmx64g"),
+    ],
+    ids=["a secret", "beside a reference", "options of Spark"],
+)
+def test_what_is_stored_on_its_own_is_what_policies_of_a_run_see(key, text, expected):
+    job, _ = deployed(CustomOperator, conf={key: text})
+
+    assert job.layers[0].configs == {key: expected}

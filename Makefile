@@ -83,9 +83,10 @@ $(VENV)/.everything: $(VENV)/.installer
 # Spark is the largest of all, and built here: on one core, while another installs Airflow.
 $(WITH_SPARK:%=$(VENV)/.%): $(VENV)/.spark
 $(VENV)/.spark: $(VENV)/.installer
-	@echo "Building Spark, and installing Airflow into $(VENV) meanwhile"
-	@$(PIP) wheel --no-deps --no-build-isolation --constraint constraints.txt --wheel-dir $(WHEELS) pyspark & \
-	  $(INSTALL) apache-airflow; wait $$!
+	@ls $(VENV)/lib/*/site-packages/pyspark >/dev/null 2>&1 || { \
+	  echo "Building Spark, and installing Airflow into $(VENV) meanwhile"; \
+	  $(PIP) wheel --no-deps --no-build-isolation --constraint constraints.txt --wheel-dir $(WHEELS) pyspark & \
+	  $(INSTALL) apache-airflow; wait $$!; }
 	@touch $@
 
 # Without it Spark starts more slowly, and all works the same.

@@ -27,6 +27,7 @@ from airflow_config_providers.planning.changed_files import ChangedFiles
 from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.state import State
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.policy_request import value_seen_by_policies
 
 _DEFERRED: Final = "deferred"
 
@@ -118,17 +119,22 @@ class Comparison:
                 yield KeyChange(key, _entry(old, key), _entry(new, key))
 
     def _differs(self, key: str, old: LayeredConfig, new: LayeredConfig) -> bool:
-        texts = old.settled.get(key), new.settled.get(key)
-        if None in texts or HIDDEN not in texts:
-            return texts[0] != texts[1]
+        before, after = old.settled.get(key), new.settled.get(key)
+        if before is None or after is None or not (HIDDEN in before or HIDDEN in after):
+            return before != after
         if key in self.sealed and key in new.secrets:
             return True
-        return not (_is_hidden(old, key) and _is_hidden(new, key))
+        return not (_is_hidden(old, key) and _is_hidden(new, key)) and _seen(old, key) != _seen(new, key)
 
 
 def _is_hidden(config: LayeredConfig, key: str) -> bool:
     """Return whether the value of a key is a plaintext secret, which can be known only as ``[hidden]``."""
     return config.describe(key).value is None or config.settled[key] == HIDDEN
+
+
+def _seen(config: LayeredConfig, key: str) -> str:
+    """Return a value as Airflow stores some: of equal ones, one state can have it from there, the other from fields."""
+    return value_seen_by_policies(key, config, spark_definition())
 
 
 def _entry(config: LayeredConfig, key: str) -> ConfigEntry | None:

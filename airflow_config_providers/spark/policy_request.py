@@ -64,10 +64,13 @@ def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator
 
 def seen_by_policies(layered: LayeredConfig, definition: SparkDefinition) -> dict[str, str]:
     """Return key -> string as policies see it; a secret hides neither a reference nor what Spark reads beside it."""
-    return {
-        key: text if text != HIDDEN else _without_secret(key, layered.settled[key], definition)
-        for key, text in layered.shown().items()
-    }
+    return {key: value_seen_by_policies(key, layered, definition) for key in layered.settled}
+
+
+def value_seen_by_policies(key: str, layered: LayeredConfig, definition: SparkDefinition) -> str:
+    """Return the string of ``key`` as policies see it, and as Airflow stores it of a task."""
+    shown = layered.describe(key).value
+    return _without_secret(key, layered.settled[key], definition) if shown is None else shown
 
 
 def _without_secret(key: str, text: str, definition: SparkDefinition) -> str:

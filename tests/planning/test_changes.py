@@ -46,6 +46,18 @@ def kinds(found: list[TaskChange]) -> dict[str, str]:
         pytest.param({"spark.app.a": "1"}, {"spark.app.a": "1"}, {}, id="same"),
         pytest.param({"spark.app.password": HIDDEN}, {"spark.app.password": "x"}, {}, id="secret-that-is-not-known"),
         pytest.param(
+            {"spark.app.a": "${vault:a:b} token=hunter2"},
+            {"spark.app.a": f"${{vault:a:b}}{HIDDEN}"},
+            {},
+            id="known-beside",
+        ),
+        pytest.param(
+            {"spark.app.a": "${vault:a:b} token=hunter2"},
+            {"spark.app.a": f"${{vault:a:c}}{HIDDEN}"},
+            {"spark.app.a": "changed"},
+            id="another-reference-beside-a-secret",
+        ),
+        pytest.param(
             {"spark.app.password": "${vault:a:b}"},
             {"spark.app.password": HIDDEN},
             {"spark.app.password": "changed"},

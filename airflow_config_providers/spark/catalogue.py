@@ -32,6 +32,9 @@ SECRET_KEY: Final = "spark.authenticate.secret"  # noqa: S105 - the name of a ke
 """The key of what the processes of a cluster know of each other."""
 
 
+_PATTERNS_OF_STRINGS: Final = ("spark.redaction.string.regex", "spark.sql.redaction.string.regex")
+"""Keys that say what Spark hides in strings: their values look like secrets, and have none."""
+
 _CONNECTION: Final = "the operator takes it from its Spark connection. Change it there."
 _MODE: Final = "it decides who resolves the references, and how the operator follows the job. Change it in the DAG."
 _SERVER: Final = "it decides which server gets the job with its values. Change it in the DAG."
@@ -184,7 +187,7 @@ class SparkDefinition(ConfigDef):
 
     def is_secret(self, name: str, text: str) -> bool:
         """Return whether ``text`` must not be shown. This is strict, since a file did not show its values before."""
-        if self.is_sensitive(name) or shows_secret(text):
+        if self.is_sensitive(name) or (shows_secret(text) and name not in _PATTERNS_OF_STRINGS):
             return True
         return name not in self.config_keys and sounds_secret(name)
 

@@ -203,6 +203,11 @@ def test_what_looks_like_a_secret_is_one_also_under_a_key_of_spark(key: str, tex
     assert spark_definition().is_secret(key, text)
 
 
+@pytest.mark.parametrize("key", ["spark.redaction.string.regex", "spark.sql.redaction.string.regex"])
+def test_what_spark_is_told_to_hide_in_strings_is_no_secret(key: str) -> None:
+    assert not spark_definition().is_secret(key, "(?i)password=[^&]*")
+
+
 @pytest.mark.parametrize("version", versions())
 def test_no_key_of_spark_is_a_secret_by_its_default(version: str) -> None:
     definition = spark_definition(version)

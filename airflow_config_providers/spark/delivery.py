@@ -52,7 +52,12 @@ def survives_command(key: str, value: str) -> bool:
 
 def survives_file(key: str, value: str) -> bool:
     """Return whether a properties file delivers the value unchanged."""
-    return key.startswith("spark.") and value == value.strip(_TRIMMED) and is_unicode(value)
+    return key.startswith("spark.") and not _is_cut(key, value) and is_unicode(value)
+
+
+def _is_cut(key: str, value: str) -> bool:
+    """Return whether a properties file cuts a part of a value off; blanks around options of Java mean nothing."""
+    return value != value.strip(_TRIMMED) and not key.endswith("JavaOptions")
 
 
 def left_by_file(configs: Mapping[str, str]) -> dict[str, str]:
@@ -71,7 +76,7 @@ def value_problems(key: str, value: str, *, written: str) -> Iterator[str]:
     name = printable(key)
     if value != written and not key.startswith("spark."):
         yield f"{name}: {_IGNORED}"
-    if value != value.strip(_TRIMMED):
+    if _is_cut(key, value):
         yield f"{name}: {_CUT}"
     yield from value_problems_in_process(key, value, written=written)
 

@@ -84,6 +84,13 @@ def test_what_the_author_wrote_out_is_left_to_spark(key: str, text: str) -> None
     assert list(value_problems(key, text, written=text)) == []
 
 
+def test_blanks_around_options_of_java_may_be_lost() -> None:
+    key, options = "spark.driver.extraJavaOptions", " -Dx.password=hunter2 -Xss4m "
+
+    assert list(value_problems(key, options, written=options)) == []
+    assert survives_file(key, options)
+
+
 def test_all_problems_of_a_value_are_found() -> None:
     assert len(list(value_problems("spark.hadoop.key", " ${a}\ud800", written=REFERENCE))) == 3
 

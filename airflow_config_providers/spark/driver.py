@@ -49,7 +49,7 @@ _READ_ALREADY: Final = (
     "{}: Spark reads this key before Python runs, or shows it, so {} cannot be resolved in the driver. Write the value "
     "itself, or resolve on the worker."
 )
-_PUT_IN: Final = "{}: Spark shows this key, and puts the value of {} into it. Remove that."
+_PUT_IN: Final = "{}: Spark shows this key, and puts the value of {} into it. Remove its '${{...}}'."
 _SHOWN: Final = "{}: Spark shows this key, so the value of {} would be readable by others. Pass it under another key."
 
 

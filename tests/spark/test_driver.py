@@ -182,7 +182,7 @@ def test_a_key_that_spark_shows_with_the_value_of_another_in_it_is_refused(has_b
 
     assert list(raised.value.problems) == [
         "spark.executor.extraJavaOptions: Spark shows this key, and puts the value of spark.app.password into it. "
-        "Remove that."
+        "Remove its '${...}'."
     ]
 
 

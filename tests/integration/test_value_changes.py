@@ -224,10 +224,10 @@ def test_attack_12_ten_thousand_secrets_arrive_as_they_are_or_are_refused(
     plain = [text for text in texts if delivery.survives_command("spark.t.open.9999", text)][:ON_THE_COMMAND]
     opens = {f"spark.t.open.{n}": text for n, text in enumerate(plain)}
 
-    delivery = plan({**CONF, **sent, **opens}, sensitive=sent, written=written)
-    found = submitted(home, tmp_path, delivery.plain, delivery.private, "worker")
+    planned = plan({**CONF, **sent, **opens}, sensitive=sent, written=written)
+    found = submitted(home, tmp_path, planned.plain, planned.private, "worker")
 
-    assert set(delivery.private) == {*sent, *PATTERN_KEYS}
+    assert set(planned.private) == {*sent, *PATTERN_KEYS}
     assert differing(found["conf"], {**sent, **opens}) == []
     assert (
         differing(found["sql"], {key: value for key, value in {**sent, **opens}.items() if "hadoop" not in key}) == []

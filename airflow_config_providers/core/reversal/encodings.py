@@ -404,8 +404,8 @@ def dereferenced(data: bytes) -> Copy:
 def decoded(data: bytes, start: int, end: int) -> Iterator[Copy]:
     """Yield each text between ``start`` and ``end`` that is written in bytes, such as ``5a:71`` or ``0x5a, 0x71``."""
     for found in _octets().finditer(data, start, end):
-        octets = _OCTET.finditer(data, *found.span())
-        yield Copy((octet.start(), octet.end(), bytes.fromhex(octet[1].decode())) for octet in octets)
+        written = _OCTET.finditer(data, *found.span())
+        yield Copy((octet.start(), octet.end(), bytes.fromhex(octet[1].decode())) for octet in written)
 
 
 def spaced(texts: Iterable[bytes]) -> set[bytes]:
@@ -423,7 +423,7 @@ def spaced(texts: Iterable[bytes]) -> set[bytes]:
         longer |= set() if found else {text[:4].hex(" ")}
         grouped.update(_between_groups(text))
     written = longer | {f"{one:02x} {other:x}" for one, other in pairs}
-    marks = grouped | {octets.replace(" ", separator) for octets in written for separator in _SEPARATORS}
+    marks = grouped | {one.replace(" ", separator) for one in written for separator in _SEPARATORS}
     return {case(mark).encode() for mark in marks for case in (str.lower, str.upper)}
 
 

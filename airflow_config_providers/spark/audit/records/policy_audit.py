@@ -117,13 +117,13 @@ def stopped_runs(
 def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
     problems = verdicts.where(F.col("problem") != "").select("file", "problem").distinct().collect()
     refuse(ConfigException, sorted({row.problem for row in problems if not row.file}))
-    judged = verdicts.where(F.col("problem") == "")
-    by_policy = judged.groupBy("policy", "dag", "task", "enforcement").agg(
+    answered = verdicts.where(F.col("problem") == "")
+    by_policy = answered.groupBy("policy", "dag", "task", "enforcement").agg(
         F.count_distinct("run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),
         F.max_by("reason", "at").alias("reason"),
     )  # fmt: skip
     rows = [row.asDict() for row in by_policy.orderBy("policy", "dag", "task").collect()]
-    denied, warned = (judged.where(F.col("enforcement") == one.value) for one in (Enforcement.DENY, Enforcement.WARN))
+    denied, warned = (answered.where(F.col("enforcement") == one.value) for one in (Enforcement.DENY, Enforcement.WARN))
     with persisted(_runs(records, denied)) as (runs,):
         by_week, by_dag = _shares(runs, "week"), _shares(runs, "dag")
     stopped = sum(one.stopped for one in by_dag)

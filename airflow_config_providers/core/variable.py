@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -104,6 +104,11 @@ def parse(text: str) -> tuple[str | ConfigVariable, ...]:
 def variables(text: str) -> tuple[ConfigVariable, ...]:
     """Return the references in ``text``, in order, including repeated ones."""
     return tuple(ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in scan(text))
+
+
+def refers_to(text: str, providers: Container[str]) -> bool:
+    """Return whether ``text`` has a reference to one of ``providers``."""
+    return any(variable.provider in providers for variable in variables(text))
 
 
 def beside_references(text: str) -> str:

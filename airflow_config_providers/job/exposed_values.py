@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import ConfigVariable, no_default, scan, variables
+from airflow_config_providers.core.variable import ConfigVariable, no_default, refers_to, scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, refuse
 from airflow_config_providers.job.nested_texts import field_of, label_below, strings
 from airflow_config_providers.spark import exposed_keys
@@ -162,14 +162,12 @@ def _of_cluster(name: str, texts: Iterable[PlacedText]) -> dict[str, PlacedText]
 def _substituted_in(
     texts: Mapping[str, PlacedText], providers: Collection[str], secrets: Collection[str]
 ) -> Iterator[tuple[PlacedText, str]]:
-    refers = (key for key, item in texts.items() if any(one.provider in providers for one in variables(item.text)))
+    refers = (key for key, item in texts.items() if refers_to(item.text, providers))
     if not (secret := {*secrets, *refers}):
         return
     put_in = Substitutions({key: item.text for key, item in texts.items()})
     for item in filter(_can_show_another, texts.values()):
-        found = put_in.keys_in(item.key, item.text)
-        for key in sorted(secret - {item.key} if ANY_KEY in found else secret.intersection(map(_label_of, found))):
-            yield item, key
+        yield from ((item, key) for key in put_in.secrets_in(item.key, item.text, secret, label_of=_label_of))
 
 
 def refuse_shown(layered: LayeredConfig) -> None:
@@ -231,7 +229,7 @@ def refuse_referring_words(labels: Collection[str], written: Mapping[str, str], 
     :raises ExposedValueError: strings do; all of them are reported
     """
     words = _words(labels, written)
-    found = (label for label, text in words.items() if any(one.provider in providers for one in variables(text)))
+    found = (label for label, text in words.items() if refers_to(text, providers))
     refuse(ExposedValueError, map(_readable_word, found))
 
 

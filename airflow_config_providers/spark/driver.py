@@ -22,7 +22,7 @@ from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.resolver import ConfigResolver, Unresolved
 from airflow_config_providers.core.text import is_unicode, printable
-from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.variable import refers_to, variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError, refuse
 from airflow_config_providers.foreign import SESSION_BUILDER, SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
@@ -36,7 +36,7 @@ from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import file_layer, read_text
 from airflow_config_providers.spark.processes import child_process
 from airflow_config_providers.spark.redaction import redacting
-from airflow_config_providers.spark.substitutions import ANY_KEY, SUBSTITUTED_BY_SPARK, Substitutions
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK, Substitutions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -271,12 +271,11 @@ def _refuse_seen(written: Mapping[str, str], providers: Mapping[str, ConfigProvi
 
 def _put_in(written: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> Iterator[tuple[str, str]]:
     """Yield each key that Spark shows, with a key whose value, from a reference, Spark puts into its string."""
-    refers = {key for key, text in written.items() if any(one.provider in providers for one in variables(text))}
+    secrets = {key for key, text in written.items() if refers_to(text, providers)}
     substitutions = Substitutions(written)
     for key, text in written.items():
-        if refers and "${" in text and is_exposed(key, text):
-            names = substitutions.keys_in(key, text)
-            yield from ((key, name) for name in sorted(refers - {key} if ANY_KEY in names else refers & names))
+        if secrets and "${" in text and is_exposed(key, text):
+            yield from ((key, name) for name in substitutions.secrets_in(key, text, secrets))
 
 
 def _is_shown(key: str, text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, hadoop_name
@@ -106,6 +106,18 @@ class Substitutions:
             found |= new
             todo += [self._names_of(name, of_hadoop=of_hadoop) for name in new if name in self._configs]
         return found
+
+    def secrets_in(
+        self, key: str, text: str, secrets: set[str], *, label_of: Callable[[str], str] = lambda name: name
+    ) -> list[str]:
+        """
+        Return those of ``secrets`` that become a part of ``text`` under ``key``: all others, if a name is put together.
+
+        :param label_of: returns what ``secrets`` call a name
+        :raises ExposedValueError: as ``keys_in`` does
+        """
+        found = self.keys_in(key, text)
+        return sorted(secrets - {key} if ANY_KEY in found else secrets.intersection(map(label_of, found)))
 
     def _names_of(self, key: str, *, of_hadoop: bool) -> frozenset[str]:
         """Return the names in the string of a key, which Hadoop reads again if it puts them into others."""

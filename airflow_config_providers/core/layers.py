@@ -164,7 +164,7 @@ class LayeredConfig:
 
     def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
         self._layers = sorted(layers, key=attrgetter("source"))[::-1]  # strongest first
-        self._definition = definition or UNDEFINED
+        self.definition = definition or UNDEFINED
         self._described: dict[str, ConfigEntry] = {}
 
     @cached_property
@@ -188,7 +188,7 @@ class LayeredConfig:
     @cached_property
     def _spellings(self) -> Mapping[str, tuple[str, ...]]:
         """Name -> all names of its configuration, if a layer sets it under an older one."""
-        if not (older := self._definition.older_names):
+        if not (older := self.definition.older_names):
             return {}
         return spellings({name for layer in self._layers for name in older.keys() & layer.configs.keys()}, older)
 
@@ -199,7 +199,7 @@ class LayeredConfig:
 
     @cached_property
     def _defaults(self) -> Mapping[str, str]:
-        return self._definition.default_texts()
+        return self.definition.default_texts()
 
     def is_secret(self, key: str, text: str) -> bool:
         """
@@ -208,8 +208,8 @@ class LayeredConfig:
         An empty string is none, whatever its key.
         """
         if "${" in text and scan(text):
-            return self._definition.is_secret("", beside_references(text))
-        return bool(text) and self._definition.is_secret(key, text)
+            return self.definition.is_secret("", beside_references(text))
+        return bool(text) and self.definition.is_secret(key, text)
 
     def entries(self) -> Mapping[str, ConfigEntry]:
         """
@@ -235,13 +235,13 @@ class LayeredConfig:
         if not synonyms:
             hint = nearest(key, self.entries())
             raise ConfigException(f"Unknown configuration '{printable(key)}'{hint or '. No layer sets it.'}")
-        defined = self._definition.config_keys.get(key)
-        alterable_at = self._definition.alterable_at(key)
+        defined = self.definition.config_keys.get(key)
+        alterable_at = self.definition.alterable_at(key)
         return ConfigEntry(
             name=key,
             value=synonyms[0].value,
             source=synonyms[0].source,
-            is_sensitive=self._definition.is_sensitive(key),
+            is_sensitive=self.definition.is_sensitive(key),
             is_read_only=not alterable_at,
             synonyms=synonyms,
             type=defined.type_name or defined.type.name if defined else None,
@@ -271,7 +271,7 @@ class LayeredConfig:
                 if (text := layer.configs.get(name)) is not None:
                     shown = None if name in layer.secrets or self.is_secret(name, text) else text
                     found.append(ConfigSynonym(name, shown, layer.source, layer.origin(name)))
-        if (default := self._definition.default_text(names[0])) is not None:
+        if (default := self.definition.default_text(names[0])) is not None:
             shown = None if self.is_secret(names[0], default) else default
             found.append(ConfigSynonym(names[0], shown, ConfigSource.DEFAULT_CONFIG, "default"))
         return tuple(found)

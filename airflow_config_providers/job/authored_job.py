@@ -242,8 +242,7 @@ def _shown(layer: ConfigLayer) -> dict[str, str]:
     from airflow_config_providers.spark.catalogue import spark_definition  # noqa: PLC0415 - as above
     from airflow_config_providers.spark.policy_request import seen_by_policies  # noqa: PLC0415 - as above
 
-    definition = spark_definition()
-    return seen_by_policies(LayeredConfig([layer], definition), definition)
+    return seen_by_policies(LayeredConfig([layer], spark_definition()))
 
 
 def _read_layer(

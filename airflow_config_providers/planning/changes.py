@@ -124,17 +124,14 @@ class Comparison:
             return before != after
         if key in self.sealed and key in new.secrets:
             return True
-        return not (_is_hidden(old, key) and _is_hidden(new, key)) and _seen(old, key) != _seen(new, key)
+        # As Airflow stores some: of equal values, one state can have it from there, and the other from fields.
+        is_same = value_seen_by_policies(key, old) == value_seen_by_policies(key, new)
+        return not (is_same or (_is_hidden(old, key) and _is_hidden(new, key)))
 
 
 def _is_hidden(config: LayeredConfig, key: str) -> bool:
     """Return whether the value of a key is a plaintext secret, which can be known only as ``[hidden]``."""
     return config.describe(key).value is None or config.settled[key] == HIDDEN
-
-
-def _seen(config: LayeredConfig, key: str) -> str:
-    """Return a value as Airflow stores some: of equal ones, one state can have it from there, the other from fields."""
-    return value_seen_by_policies(key, config, spark_definition())
 
 
 def _entry(config: LayeredConfig, key: str) -> ConfigEntry | None:

@@ -12,7 +12,7 @@ from airflow_config_providers.core.policy import Moment, RequestMetadata
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.variable import parse
-from airflow_config_providers.spark.catalogue import SparkDefinition, spark_definition
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.substitutions import is_substituted
 
 _SIGN: Final = r"(\$\{[\w.]*(?::?-(?=[^${}]*\}))?|[${}])"
@@ -41,8 +41,8 @@ def policy_request(
     after = LayeredConfig(layers, definition)
     return RequestMetadata(
         resource,
-        seen_by_policies(before, definition),
-        seen_by_policies(after, definition),
+        seen_by_policies(before),
+        seen_by_policies(after),
         at=Moment.RENDER,
         hidden_changes=frozenset(_hidden_changes(before, after)),
         texts=texts,
@@ -62,20 +62,21 @@ def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator
             yield layer
 
 
-def seen_by_policies(layered: LayeredConfig, definition: SparkDefinition) -> dict[str, str]:
+def seen_by_policies(layered: LayeredConfig) -> dict[str, str]:
     """Return key -> string as policies see it; a secret hides neither a reference nor what Spark reads beside it."""
-    return {key: value_seen_by_policies(key, layered, definition) for key in layered.settled}
+    return {key: value_seen_by_policies(key, layered) for key in layered.settled}
 
 
-def value_seen_by_policies(key: str, layered: LayeredConfig, definition: SparkDefinition) -> str:
+def value_seen_by_policies(key: str, layered: LayeredConfig) -> str:
     """Return the string of ``key`` as policies see it, and as Airflow stores it of a task."""
     shown = layered.describe(key).value
-    return _without_secret(key, layered.settled[key], definition) if shown is None else shown
+    return _without_secret(key, layered) if shown is None else shown
 
 
-def _without_secret(key: str, text: str, definition: SparkDefinition) -> str:
-    """Return ``text``, which has a secret in it, as policies see it; of a key that Spark knows, they see all."""
-    if key in definition.names() and not definition.is_sensitive(key):
+def _without_secret(key: str, layered: LayeredConfig) -> str:
+    """Return the string of ``key``, which has a secret in it; of a key that Spark knows, policies see all."""
+    text, definition = layered.settled[key], layered.definition
+    if key in definition.config_keys and not definition.is_sensitive(key):
         return text
     keeps_signs = "${" in text and is_substituted(key, text)
     without = _signs if keeps_signs else _nothing

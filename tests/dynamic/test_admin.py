@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,6 +30,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
+from tests.calls import events_of
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")
@@ -108,18 +108,7 @@ class Policy(AlterConfigPolicy):
 
 def calls(do) -> int:
     """Count the Python functions that ``do`` calls."""
-    counted = 0
-
-    def count(frame, event, argument):
-        nonlocal counted
-        counted += event == "call"
-
-    sys.setprofile(count)
-    try:
-        do()
-    finally:
-        sys.setprofile(None)
-    return counted
+    return events_of(do).count("call")
 
 
 def change_many(number: int, *, are_followed: bool = False) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import sys
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal import task_output
 from airflow_config_providers.operators.reversal.task_output import ChangedMappings
+from tests.calls import events_of
 from tests.canary import CANARY
 from tests.operators.stock import OurOperator
 
@@ -355,19 +355,9 @@ def test_a_foreign_dictionary_that_refuses_a_call_shows_references_and_does_not_
 
 def calls_for(days):
     """Return how many functions of Python are called to notice what is written into a mapping of so many entries."""
-    called = []
-
-    def note(_, event, __):
-        if event == "call":
-            called.append(event)
-
     mapping = {"days": [{"day": day} for day in range(days)]}
-    sys.setprofile(note)
-    try:
-        ChangedMappings({"params": mapping}).reverse(ReverseTransformer({}, {ConfigVariable("v", "p", "k"): CANARY}))
-    finally:
-        sys.setprofile(None)
-    return len(called)
+    reverser = ReverseTransformer({}, {ConfigVariable("v", "p", "k"): CANARY})
+    return events_of(lambda: ChangedMappings({"params": mapping}).reverse(reverser)).count("call")
 
 
 def test_what_a_run_was_given_takes_no_calls_for_each_entry():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from airflow_config_providers.spark.audit.leaks import fingerprint
 from airflow_config_providers.spark.audit.leaks.fingerprint import MIDDLE_BITS, read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.sought import Sought
+from tests.calls import events_of
 from tests.spark.audit.leaks.fingerprinted import FINGERPRINTS, KEY, LONG_VALUE, OTHER, OTHER_KEY, SECRETS, TOKEN, VALUE
 
 
@@ -31,18 +31,7 @@ def test_a_fingerprint_shows_no_key_and_no_value() -> None:
 def test_the_work_for_a_value_grows_with_its_lines_and_not_faster() -> None:
     def work(lines: int) -> int:
         value = "\n".join(f'"line" {number}: {number * 7_919:x}' for number in range(lines))
-        counted = 0
-
-        def count(frame: object, event: str, arg: object) -> None:
-            nonlocal counted
-            counted += 1
-
-        sys.setprofile(count)
-        try:
-            list(KEY.of_secrets([KnownSecret(TOKEN, value)]))
-        finally:
-            sys.setprofile(None)
-        return counted
+        return len(events_of(lambda: list(KEY.of_secrets([KnownSecret(TOKEN, value)]))))
 
     assert work(80) < 3 * work(40)
 

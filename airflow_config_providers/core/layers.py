@@ -18,7 +18,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lazy import cached_property
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey
+    from airflow_config_providers.core.definition.config_def import ConfigDef
 
 _SIGNS_IN_LINE: Final = ("   # ", "; beats ")
 
@@ -126,31 +126,6 @@ def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
     return problems
 
 
-class _Undefined:
-    """Answers like a ``ConfigDef`` without keys, which most processes that settle layers need not import."""
-
-    config_keys: Final[Mapping[str, ConfigKey]] = MappingProxyType({})
-    older_names: Final[Mapping[str, str]] = MappingProxyType({})
-
-    def default_texts(self) -> Mapping[str, str]:
-        return {}
-
-    def default_text(self, name: str) -> None:
-        return None
-
-    def is_sensitive(self, name: str) -> bool:
-        return False
-
-    def is_secret(self, name: str, text: str) -> bool:
-        return False
-
-    def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
-        return EVERYWHERE
-
-
-UNDEFINED: Final = _Undefined()
-
-
 class LayeredConfig:
     """
     Settles, for each key, which layer wins. Fetches nothing.
@@ -164,7 +139,11 @@ class LayeredConfig:
 
     def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
         self._layers = sorted(layers, key=attrgetter("source"))[::-1]  # strongest first
-        self.definition = definition or UNDEFINED
+        if definition is None:
+            from airflow_config_providers.core.definition.config_def import ConfigDef  # noqa: PLC0415 - a job has one
+
+            definition = ConfigDef()
+        self.definition = definition
         self._described: dict[str, ConfigEntry] = {}
 
     @cached_property

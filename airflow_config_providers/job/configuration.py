@@ -11,7 +11,6 @@ from typing import Any
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.reload import ReloadAction
-from airflow_config_providers.core.resolved_config import ResolvedConfig
 from airflow_config_providers.core.resolver import refuse_odd_references
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
@@ -134,8 +133,10 @@ class JobConfiguration:
         for warning in settled.unclosed_references():
             self.collector.warn(warning)
         self._require_unreferring(settled.worker)  # before a secret is read
-        resolver, resolved = settled.resolved()
-        source = self._reload_source(settled.dynamic) if settled.restarts else None
+        resolver = settled.resolver()
+        resolved, source = resolver.resolve(settled.strings()), None
+        if settled.restarts:
+            source = ReloadSource(self.resolve, partial(refresh_mark, self.resource), settled.dynamic.mark)
         run = JobRun(resolved, resolver, end=settled.providers_open.pop_all().close, source=source, earlier=earlier)
         run.verdict = verdict
         return run
@@ -159,9 +160,6 @@ class JobConfiguration:
         with self.settled() as settled:
             settled.worker.providers.needed_by(settled.layered.settled.values())
             return self.run_of(settled, self.verdict(settled)) if settled.restarts else None
-
-    def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
-        return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
 
     def _worker(self, providers: JobProviders) -> JobResolver:
         return JobResolver.of(providers, self.job.options, spark_version=self.collector.spark_version)
@@ -342,7 +340,9 @@ class SettledJob:
         :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
         """
         driver, resolves_in = self.driver, self.job.options.resolves_in
-        suits = driver.may_be_remote and not driver.not_python and self._concerns_driver()
+        texts = (*self.layered.settled.values(), *self.job.texts.values())
+        may_suit = driver.may_be_remote and not driver.not_python
+        suits = may_suit and (bool(self.layered.secrets) or any(map(scan, texts)))  # it refuses secrets with a reason
         if resolves_in is ResolveIn.WORKER or (resolves_in is ResolveIn.AUTO and not suits):
             return None
         definitions = self.worker.providers.driver_definitions()
@@ -356,17 +356,3 @@ class SettledJob:
             )
         driver_providers.require_without_secrets(definitions)
         return definitions
-
-    def _concerns_driver(self) -> bool:
-        """Return whether the job has references, or secrets, which ``DriverResolver`` refuses."""
-        texts = [*self.layered.settled.values(), *self.job.texts.values()]
-        return bool(self.layered.secrets) or any(map(scan, texts))
-
-    def resolved(self) -> tuple[JobResolver, ResolvedConfig]:
-        """
-        Return the job with values, and what has resolved it.
-
-        :raises ConfigProvidersError: a reference cannot be resolved, or others could read its value
-        """
-        resolver = self.resolver()
-        return resolver, resolver.resolve(self.strings())

@@ -167,7 +167,7 @@ def _guard_all() -> None:
     for name in _STREAMS:
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
-            _put(sys, name, _guard_of(stream) or _new_guard(stream))
+            _put(sys, name, _guard_of(stream))
         if stream is not None:
             _take_over(getattr(sys, name))
     if "sentry_sdk" in sys.modules:
@@ -250,13 +250,11 @@ def _handlers() -> set[logging.Handler]:
     return found | ({logging.lastResort} if logging.lastResort else set())
 
 
-def _guard_of(stream: object) -> GuardedStream[str] | None:
-    """Return the existing guard of ``stream``, if any: two guards would write their lines out of order."""
-    streams = (getattr(sys, name) for name in _STREAMS)
-    return next((each for each in streams if isinstance(each, GuardedStream) and each.inner is stream), None)
-
-
-def _new_guard(stream: object) -> GuardedStream[str]:
+def _guard_of(stream: object) -> GuardedStream[str]:
+    """Return the guard of ``stream``, a new one only if there is none: two would write their lines out of order."""
+    for each in (getattr(sys, name) for name in _STREAMS):
+        if isinstance(each, GuardedStream) and each.inner is stream:
+            return each
     guard = GuardedStream(stream, _active, line_end="\n")
     _streams.add(guard)
     return guard
@@ -270,19 +268,14 @@ def _take_over(guard: GuardedStream[str]) -> None:
 
 def _put(owner: object, name: str, guard: _Guard) -> None:
     """Replace an attribute by ``guard``, until that is undone, or the attribute no longer holds it."""
-    undo = _taking_back(owner, name, guard)
-    setattr(owner, name, guard)
-    _undo.append(undo)
-
-
-def _taking_back(owner: object, name: str, guard: _Guard) -> _Undo:
     is_own = name in vars(owner) or isinstance(getattr(type(owner), name, None), property)  # a method is not
 
     def undo() -> None:
         if getattr(owner, name) is guard:
             setattr(owner, name, guard.inner) if is_own else delattr(owner, name)
 
-    return undo
+    setattr(owner, name, guard)
+    _undo.append(undo)
 
 
 def _guard_chain(owner: object, name: str, *, renders: bool = True) -> None:

@@ -78,18 +78,14 @@ def versions() -> Mapping[str, str]:
     return _file(CATALOGUE).versions
 
 
+@lru_cache(maxsize=16)  # few are in use, but records name any
 def catalogued(version: str | None) -> str:
     """
     Return the minor version in the catalogue that describes Spark ``version`` best.
 
     :param version: None for the newest; one that is older or newer than all gets the nearest
     """
-    return _nearest(minor_version(version) if version else None)
-
-
-@lru_cache(maxsize=16)  # few are in use, but records name any
-def _nearest(wanted: tuple[int, int] | None) -> str:
-    known = [*versions()]
+    wanted, known = minor_version(version) if version else None, [*versions()]
     older = [one for one in known if wanted is None or (minor_version(one) or wanted) <= wanted]
     return older[-1] if older else known[0]
 

@@ -361,23 +361,17 @@ class _LetterSlips:
 
     def meant(self, key: str) -> str | None:
         """Return the key that differs from ``key`` in the fewest letters, at most ``_MOST``."""
-        found = min(self._near("", key.split("."), _MOST), default=None)
-        return found[1] if found else None
-
-    def _near(self, start: str, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
-        """
-        Yield the names below ``start`` that differ from ``parts`` in at most ``most`` letters.
-
-        :return: pairs of the number of letters and the name
-        """
-        if _ANY in self._parts(start):
-            yield 0, start + ".".join(parts)
-        for cost, part in self._near_parts(start, parts[0], most):
-            name = start + part
-            if parts[1:]:
-                yield from ((cost + more, found) for more, found in self._near(f"{name}.", parts[1:], most - cost))
-            elif self._is_name(name):
-                yield cost, name
+        starts, parts = [(0, "")], key.split(".")  # beginnings of names, each after how many letters differ in it
+        found: list[tuple[int, str]] = []
+        for place, part in enumerate(parts):
+            found += [(cost, start + ".".join(parts[place:])) for cost, start in starts if _ANY in self._parts(start)]
+            starts = [
+                (cost + more, f"{start}{other}.")
+                for cost, start in starts
+                for more, other in self._near_parts(start, part, _MOST - cost)
+            ]
+        found += [(cost, start[:-1]) for cost, start in starts if self._is_name(start[:-1])]
+        return min(found)[1] if found else None
 
     def _near_parts(self, start: str, part: str, most: int) -> Iterator[tuple[int, str]]:
         parts = self._parts(start)

@@ -77,9 +77,9 @@ class JobConfiguration:
     def _previewed(self, notes: list[str]) -> tuple[LayeredConfig, list[str]]:
         files = [file for file in self.files if not scan(file.path)]
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
-        layers = self._collect(files, previewed_layers(self.resource, warn=notes.append))
+        dynamic = previewed_layers(self.resource, warn=notes.append)
         with JobProviders(self.job.options.conn_id) as providers:
-            settled = self._settle(self._worker(providers), layers)
+            settled = self._settle(self._worker(providers), files, dynamic)
             layered, strings, resolver = settled.layered, settled.strings(), settled.resolver
             checks: Sequence[Callable[[], object]] = (
                 lambda: self.verdict(settled, warn=notes.append),
@@ -106,8 +106,8 @@ class JobConfiguration:
         with ExitStack() as stack:
             providers = stack.enter_context(JobProviders(self.job.options.conn_id))
             worker, dynamic = self._worker(providers), dynamic_config(self.resource)
-            layers = self._collect(worker.locate(self.files), dynamic.layers)
-            yield replace(self._settle(worker, layers), dynamic=dynamic, providers_open=stack)
+            settled = self._settle(worker, worker.locate(self.files), dynamic.layers)
+            yield replace(settled, dynamic=dynamic, providers_open=stack)
 
     def verdict(self, settled: SettledJob, *, warn: Callable[[str], object] | None = None) -> TaskVerdict:
         """
@@ -164,7 +164,13 @@ class JobConfiguration:
     def _worker(self, providers: JobProviders) -> JobResolver:
         return JobResolver.of(providers, self.job.options, spark_version=self.collector.spark_version)
 
-    def _settle(self, worker: JobResolver, layers: Sequence[ConfigLayer]) -> SettledJob:
+    def _settle(self, worker: JobResolver, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> SettledJob:
+        """Settle all layers, without the keys that each of several clusters overrides."""
+        clusters = self.job.clusters
+        _refuse_odd_clusters(clusters)
+        layers = self.collector.collect(files, [*self.job.layers, *dynamic], self.run_conf)
+        if clusters:
+            layers = _without_beaten(layers, clusters)
         return SettledJob(
             self.job,
             self.driver,
@@ -173,13 +179,6 @@ class JobConfiguration:
             layered=worker.settle(layers),
             destination=cache(self.destination),
         )
-
-    def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
-        """Return all layers, without the keys that each of several clusters overrides."""
-        clusters = self.job.clusters
-        _refuse_odd_clusters(clusters)
-        layers = self.collector.collect(files, [*self.job.layers, *dynamic], self.run_conf)
-        return _without_beaten(layers, clusters) if clusters else layers
 
     def _verdict_on_all(self, settled: SettledJob) -> TaskVerdict:
         layers, destination = settled.layers, settled.destination

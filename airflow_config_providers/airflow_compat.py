@@ -150,7 +150,9 @@ def resuming_method(ti: Any) -> str | None:
 def resuming_argument(ti: Any, name: str) -> Any:
     """Return an argument with which a task goes on after a deferral, as Airflow has stored it; None if it has none."""
     found = getattr(_from_server(ti), "next_kwargs", None)
-    return found.get(name) if isinstance(found, Mapping) else None
+    if found is None or not isinstance(found, Mapping):  # to ask this of None takes a millisecond in a new process
+        return None
+    return found.get(name)
 
 
 def _from_server(ti: Any) -> Any:

@@ -304,7 +304,7 @@ def require_rows(rows: Iterable[ForeignName], owner: Any) -> None:
 
     :raises UnsupportedVersionError: as in ``require``
     """
-    problems = (f"{problem}. {_way_out(row.distribution)}" for row in rows if (problem := row.problem(owner)))
+    problems = [f"{problem}. {_way_out(row.distribution)}" for row in rows if (problem := row.problem(owner))]
     refuse(UnsupportedVersionError, problems)
 
 
@@ -379,16 +379,12 @@ def _version(distribution: str) -> str:
 
     A module that is loaded says it at once. Finding it in the metadata takes milliseconds, in each task.
     """
-    if version := _version_of_module(distribution):
-        return version
+    module = next((module for module, name in _DISTRIBUTIONS.items() if name == distribution), distribution)
+    if version := getattr(sys.modules.get(module), "__version__", ""):
+        return str(version)
     with suppress(metadata.PackageNotFoundError):
         return metadata.version(distribution)
     return ""
-
-
-def _version_of_module(distribution: str) -> str:
-    module = next((module for module, name in _DISTRIBUTIONS.items() if name == distribution), distribution)
-    return str(getattr(sys.modules.get(module), "__version__", ""))
 
 
 def _is_older(distribution: str, version: str) -> bool:

@@ -240,7 +240,7 @@ class JobFields:
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables for Spark; empty if they are not a mapping, as before a run."""
-        found = self.read("env_vars") if self.spec.passes_environment else None
+        found = self.read("env_vars") if "env_vars" in self.spec.held else None  # elsewhere, they are not for Spark
         if found is None or not isinstance(found, Mapping):  # to ask this of None takes a millisecond in a new process
             return {}
         return {str(name): str(text) for name, text in found.items()}

@@ -101,15 +101,12 @@ class JobLayers:
         problems: list[str] = []
         for file in files:
             try:
-                found.append(self._of_file(file))
+                layer = _file_layer(file)
+                found.append(self._filled_in(layer) if file.is_template else layer)
             except ConfigException as error:
                 problems += error.problems
         refuse(ConfigException, problems)
         return found
-
-    def _of_file(self, file: ConfigFile) -> ConfigLayer:
-        layer = _file_layer(file)
-        return self._filled_in(layer) if file.is_template else layer
 
     def _filled_in(self, layer: ConfigLayer) -> ConfigLayer:
         configs = {key: self.render(text) for key, text in layer.configs.items()}

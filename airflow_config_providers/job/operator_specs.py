@@ -123,11 +123,6 @@ class OperatorSpec:
         return ("config_files", "properties_file") if self.takes_properties_file else ("config_files",)
 
     @property
-    def passes_environment(self) -> bool:
-        """Whether its ``env_vars`` are the environment of Spark."""
-        return "env_vars" in self.held
-
-    @property
     def takes_any_key(self) -> bool:
         """Whether the job can get keys that do not begin with ``spark.``, which spark-submit ignores."""
         return self.family in _TAKING_ANY_KEY

@@ -161,14 +161,10 @@ class ProvidersConnection:
             airflow_secrets.connection(self.conn_id)  # raises, unless the deployment's own backend has it
         with suppress(AirflowNotFoundException):
             return BaseHook.get_connection(self.conn_id)
-        return None if has_supervisor() else _of_database(self.conn_id)
-
-
-def _of_database(conn_id: str) -> Connection | None:
-    """Return a connection that only Airflow's database has; None if it cannot be read. A preview has no other way."""
-    with suppress(ConfigProvidersError):
-        return airflow_secrets.connection(conn_id)
-    return None
+        if not has_supervisor():  # a preview has no other way to a connection that only Airflow's database has
+            with suppress(ConfigProvidersError):
+                return airflow_secrets.connection(self.conn_id)
+        return None
 
 
 def _missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
@@ -186,7 +182,8 @@ def _extra_of(conn_id: str, connection: Connection) -> Mapping[str, Any]:
 
 def _all_of(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
     keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(OF_DRIVER))}
-    unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
+    misspelt = (key for key in extra if key.startswith("config.") and not is_reserved(key))
+    unread = {key: extra[key] for key in misspelt if isinstance(extra[key], str) and key not in RELOAD_ACTION_KEYS}
     files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
     odd = {key: value for key, value in files.items() if not isinstance(value, str)}
     _refuse_odd(conn_id, odd | {key: value for key, value in keys.items() if not isinstance(value, str | int)})
@@ -268,10 +265,6 @@ def meant_field(name: str) -> str:
     rest = name.removeprefix(prefix + beginning)
     below = [prefix + CONFIG_PROVIDERS + rest] if nearest(beginning, [CONFIG_PROVIDERS]) else []
     return nearest(name, below if prefix else [*_FIELDS, *RELOAD_ACTION_KEYS, *below])
-
-
-def _is_misspelt(key: str) -> bool:
-    return key.startswith("config.") and not is_reserved(key) and key not in RELOAD_ACTION_KEYS
 
 
 def no_provider(conn_id: str, way_out: str) -> str:

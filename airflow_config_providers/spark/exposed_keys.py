@@ -160,7 +160,10 @@ def is_exposed(key: str, text: str = "") -> bool:
     """
     if key in _FOLDERS:
         return not _REMOTE.match(text)
-    return _is_written_out(key) and not _is_number(key)
+    if not _is_written_out(key):
+        return False
+    known = spark_definition().config_keys.get(key)
+    return known is None or known.type not in _NUMBERS
 
 
 def _is_written_out(key: str) -> bool:
@@ -169,11 +172,6 @@ def _is_written_out(key: str) -> bool:
     below = (*_ENVIRONMENTS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
     is_below = key.startswith(below) or any(one.match(key) for one in (_OF_OBJECTS, _OF_RESOURCES))
     return key in _WRITTEN_OUT or is_below or key.endswith(".port")
-
-
-def _is_number(key: str) -> bool:
-    known = spark_definition().config_keys.get(key)
-    return known is not None and known.type in _NUMBERS
 
 
 def is_early(key: str, text: str = "") -> bool:

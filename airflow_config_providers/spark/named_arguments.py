@@ -25,16 +25,14 @@ class NamedArguments:
 
     def configs(self, read: Callable[[str], Any]) -> dict[str, Any]:
         """Return key -> value for the arguments that were given; ``read`` returns an argument, or None."""
-        found = [(key, value) for name, key in self.keys.items() if (value := read(name)) is not None]
-        return {key: value for key, value in found if self._is_given(key, value)}
+        found = {key: value for name, key in self.keys.items() if (value := read(name)) is not None}
+        if found.get(_NAME) == self.default_name:
+            del found[_NAME]
+        return {key: value for key, value in found.items() if value or (self.takes_zero and value != "")}
 
     def origins(self) -> dict[str, str]:
         """Return key -> a name for people of the argument that sets it."""
         return {key: f"argument {name}" for name, key in self.keys.items()}
-
-    def _is_given(self, key: str, value: Any) -> bool:
-        is_default = key == _NAME and value == self.default_name
-        return not is_default and (bool(value) or (self.takes_zero and value != ""))
 
 
 NONE: Final = NamedArguments({})

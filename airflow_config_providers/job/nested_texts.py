@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from operator import is_
 from typing import Any, Final, TypeVar
 
@@ -128,16 +129,19 @@ def refuse_unstorable(values: Mapping[str, object]) -> None:
     refuse(ConfigException, (problem for _, problem in unstorable_arguments(values)))
 
 
-def map_texts(value: Any, label: str, change: Callable[[NestedString], str], *, skip: Collection[int] = ()) -> Any:
+def map_texts(
+    value: Any,
+    label: str,
+    change: Callable[[NestedString], str],
+    *,
+    skip: Collection[int] = (),
+    depth: int = DEEPEST_NESTING,
+) -> Any:
     """
     Return ``value`` with every string changed; nothing is changed in place.
 
     :raises ConfigException: a key contains a reference, or collections are nested too deeply
     """
-    return _mapped(value, label, change, frozenset(skip), DEEPEST_NESTING)
-
-
-def _mapped(value: Any, label: str, change: Callable[[NestedString], str], skip: frozenset[int], depth: int) -> Any:
     if id(value) in skip:
         return value
     if isinstance(value, str):
@@ -147,15 +151,13 @@ def _mapped(value: Any, label: str, change: Callable[[NestedString], str], skip:
         return value
     if depth == 0:
         raise ConfigException(f"{printable(label)}: collections are nested too deeply here. Flatten them.")
+    below = partial(map_texts, change=change, skip=skip, depth=depth - 1)
     if parts:
-        return _with_parts(
-            value, {n: _mapped(part, f"{label}.{n}", change, skip, depth - 1) for n, part in parts.items()}
-        )
+        return _with_parts(value, {name: below(part, f"{label}.{name}") for name, part in parts.items()})
     if not isinstance(value, ITEMS):
         _refuse_references_in(value, label)
-        return {k: _mapped(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
-    items = [_mapped(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(in_order(value))]
-    return _rebuilt(value, items)
+        return {key: below(item, label_below(label, key)) for key, item in value.items()}
+    return _rebuilt(value, [below(item, label_below(label, place)) for place, item in enumerate(in_order(value))])
 
 
 def _with_parts(value: Any, parts: Mapping[str, Any]) -> Any:

@@ -103,7 +103,19 @@ class Definitions:
 
     @cached_property
     def _defined(self) -> dict[str, str]:
-        return _all_of(self._conn_id, self.extra)
+        extra, conn_id = self.extra, self._conn_id
+        keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(OF_DRIVER))}
+        misspelt = (key for key in extra if key.startswith("config.") and not is_reserved(key))
+        unread = {key: extra[key] for key in misspelt if isinstance(extra[key], str) and key not in RELOAD_ACTION_KEYS}
+        files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
+        odd = {key: value for key, value in files.items() if not isinstance(value, str)}
+        _refuse_odd(conn_id, odd | {key: value for key, value in keys.items() if not isinstance(value, str | int)})
+        found: dict[str, str] = {}
+        if path := files.get("properties_file"):
+            found |= _properties(read_text(path, name=path), name=path)
+        if text := files.get("properties"):
+            found |= _properties(text, name=f"connection {conn_id}")
+        return found | unread | {key: written(value) for key, value in keys.items()}
 
 
 class ProvidersConnection:
@@ -178,21 +190,6 @@ def _missing_connection(conn_id: str, need: str = "holds references") -> Provide
 
 def _extra_of(conn_id: str, connection: Connection) -> Mapping[str, Any]:
     return parse_extra(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
-
-
-def _all_of(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
-    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(OF_DRIVER))}
-    misspelt = (key for key in extra if key.startswith("config.") and not is_reserved(key))
-    unread = {key: extra[key] for key in misspelt if isinstance(extra[key], str) and key not in RELOAD_ACTION_KEYS}
-    files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
-    odd = {key: value for key, value in files.items() if not isinstance(value, str)}
-    _refuse_odd(conn_id, odd | {key: value for key, value in keys.items() if not isinstance(value, str | int)})
-    found: dict[str, str] = {}
-    if path := files.get("properties_file"):
-        found |= _properties(read_text(path, name=path), name=path)
-    if text := files.get("properties"):
-        found |= _properties(text, name=f"connection {conn_id}")
-    return found | unread | {key: written(value) for key, value in keys.items()}
 
 
 def parse_extra(text: str | None, *, what: str) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import starmap
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, AnyStr, Final, Generic
@@ -76,7 +77,7 @@ class MessageGuard:
         """Return the event with each entry reversed by itself, so that one that cannot be checked spoils no other."""
         if not isinstance(event, Mapping):
             return self._active.value(event)
-        return dict(self._reversed_entry(key, value) for key, value in event.items())
+        return dict(starmap(self._reversed_entry, event.items()))
 
     def _reversed_entry(self, key: Any, value: object) -> tuple[Any, object]:
         is_kept = key in _NEEDED_AS_OBJECTS or is_frame(key, value)

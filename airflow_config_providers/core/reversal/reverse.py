@@ -153,7 +153,8 @@ class ReverseTransformer:
                 references.setdefault(value, str(variable))
                 named.setdefault((value, variable.key), str(variable))
         self._references, self._named = references, named
-        finder = self._finder = _finder(references, (str(variable) for variable, _ in self.pairs))
+        labels, sources = _labelled(references, (str(variable) for variable, _ in self.pairs))
+        finder = self._finder = Finder(labels, sources)
         return finder
 
     def __bool__(self) -> bool:
@@ -241,9 +242,9 @@ def telling_lines(value: str) -> list[str]:
     return [line for line in map(str.strip, split) if _is_telling(line)] if len(split) > 1 else []
 
 
-def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
+def _labelled(references: Mapping[str, str], shown: Iterable[str]) -> tuple[dict[bytes, bytes], dict[bytes, Source]]:
     """
-    Return a finder of the values with their labels, which have no control characters.
+    Return all forms of the values with their labels, which have no control characters, and with their sources.
 
     References are found, too, and labelled with themselves: a value inside a reference is part of its name.
     """
@@ -253,7 +254,7 @@ def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
         if form not in labels:
             labels[form] = labels[octets(reference)]
             sources[form] = source
-    return Finder(labels, sources)
+    return labels, sources
 
 
 def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, Source, str]]:

@@ -39,10 +39,9 @@ def guard_backends(reverser: ReverseTransformer) -> None:
 
     :raises UnsupportedVersionError: the installed Airflow has no such place to do that
     """
-    if reverser:
-        _known.know(reverser)
-        _guard_xcoms()
-        _guard_state()
+    _known.know(reverser)
+    _guard_xcoms()
+    _guard_state()
 
 
 def is_reference(value: object) -> bool:
@@ -157,7 +156,7 @@ def reverse_lineage(reverser: ReverseTransformer) -> None:
     Plugins read them only when a task has ended, so this is in time at the end of ``execute``. What cannot be reversed
     is dropped.
     """
-    collector = _collector() if reverser else None
+    collector = _collector()
     if collector is None:
         return
     try:

@@ -20,14 +20,16 @@ OURS = "ours: ConfigResolver, ReverseTransformer"
 OPERATOR = "ours: the operator, after Airflow and its Spark provider"
 RUN = "ours: what a run needs, after the operator"
 OF_A_RUN = (
+    "airflow_config_providers.core.concurrency.shared_calls",
     "airflow_config_providers.hooks.spark_submit",
     "airflow_config_providers.job.authorship",
     "airflow_config_providers.job.configuration",
+    "airflow_config_providers.job.handover",
     "airflow_config_providers.job.sealed_values",
     "airflow_config_providers.operators.reloading",
     "airflow_config_providers.operators.rendering",
 )
-"""The modules with which an operator imports what only a run needs."""
+"""The modules with which an operator, and what opens its providers, import what only a run needs."""
 STATEMENTS = {
     PACKAGE: "import airflow_config_providers",
     OURS: "from airflow_config_providers.core import ConfigResolver, ReverseTransformer",

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.core.text import is_unicode, printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, system_reason, translating
 
 
 def require_writable(path: str | None, *, option: str, beginning: bytes = b"") -> None:
@@ -64,15 +64,10 @@ def replace_file(path: str, write: Callable[[BinaryIO], object], *, option: str)
     :raises ConfigException: the file cannot be written
     """
     target = Path(os.path.realpath(path))
-    try:
+    with translating(OSError, lambda error: _unwritable(path, system_reason(error), option)):
         is_special = target.exists() and not target.is_file()
         with target.open("wb") if is_special else whole_file(target) as file:
             write(file)
-    except OSError as error:
-        problem = system_reason(error)
-    else:
-        return
-    raise _unwritable(path, problem, option)
 
 
 def _unwritable(path: str, problem: str, option: str) -> ConfigException:

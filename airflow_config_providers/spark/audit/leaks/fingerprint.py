@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 from airflow_config_providers.core.named_file import replace_lines
 from airflow_config_providers.core.reversal.reverse import telling_forms
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, system_reason, translating
 from airflow_config_providers.spark.audit.leaks.leak_finder import CURRENT, KnownSecret, encodings_of
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
 
@@ -246,13 +246,8 @@ def write_fingerprints(
     if len(rows) > _MOST:
         raise _too_many(path)
     header = {"kind": _KIND, "format": _FORMAT, "key": key.id, "count": len(rows)}
-    try:
+    with translating(OSError, lambda error: _unwritten(path, system_reason(error), way_out)):
         replace_lines(target, map(json.dumps, chain([header], rows)))
-    except OSError as error:
-        problem = system_reason(error)
-    else:
-        return
-    raise ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. {way_out}")
 
 
 def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
@@ -306,6 +301,10 @@ def _rows(path: str) -> Iterator[Any]:
     raise ConfigException(
         f"The fingerprints in {printable(path)} cannot be read: {problem} Run the audit again when they can be."
     )
+
+
+def _unwritten(path: str, problem: str, way_out: str) -> ConfigException:
+    return ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. {way_out}")
 
 
 def _too_many(path: str) -> ConfigException:

@@ -103,7 +103,7 @@ class Comparison:
 
         Tasks with equal layers are compared once.
         """
-        compare = once(self._compared, [])
+        compare: Callable[[Layers, Layers], list[KeyChange]] = once(self._compared, same=[])
         for task in sorted(tasks):
             before, after = (state.layers(task, warn=self.warn) for state in (self.before, self.after))
             keys = compare([*before, self.before.arguments(task)], [*after, self.after.arguments(task)])

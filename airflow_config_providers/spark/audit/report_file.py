@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from airflow_config_providers.core.entry_points import installed
 from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.exceptions import ConfigException, system_reason, translating
@@ -131,6 +132,9 @@ def require_places(report: str | None, parquet: str | None) -> None:
     require_writable(parquet, option="--output-parquet", beginning=_PARQUET)
 
 
+_NO_PYARROW: Final = "--output-parquet needs pyarrow, which is not installed. Install the extra 'audit'."
+
+
 def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
     """
     Write rows as Parquet, also if there are none.
@@ -138,13 +142,7 @@ def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mappin
     :param columns: name -> type; what else a row has is left out
     :raises ConfigException: the file cannot be written, or pyarrow is not installed
     """
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - slow to import, and it may be missing
-        from pyarrow import parquet  # noqa: PLC0415 - as above
-    except ImportError:
-        pa = None
-    if pa is None:
-        raise ConfigException("--output-parquet needs pyarrow, which is not installed. Install the extra 'audit'.")
+    pa, parquet = (installed(name, _NO_PYARROW) for name in ("pyarrow", "pyarrow.parquet"))
     types = {_TEXT: pa.string(), _NUMBER: pa.int64(), _TEXTS: pa.list_(pa.string()), _FLAG: pa.bool_()}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     content = BytesIO()

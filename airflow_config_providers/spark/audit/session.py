@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.entry_points import installed
 from airflow_config_providers.core.process_environment import having
 from airflow_config_providers.exceptions import ConfigException, SubmitError, translating
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
@@ -126,7 +127,7 @@ def _require_unseen(configs: Mapping[str, str]) -> None:
 
 def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]:
     """Return the session, and whether it was not there before."""
-    _require_pyspark()
+    installed("pyspark.sql", _NO_SPARK)
     require(SPARK_CONTEXT)
     is_new = pyspark.SparkContext._active_spark_context is None  # an active session is one of this thread
     with translating(Exception, _not_started):  # Py4J's errors are of many kinds, and hold a whole stack of Java
@@ -163,14 +164,6 @@ def _is_known(user: int) -> bool:
     with suppress(KeyError):
         return bool(pwd.getpwuid(user))
     return False
-
-
-def _require_pyspark() -> None:
-    with suppress(ImportError):
-        import pyspark.sql  # noqa: F401, PLC0415 - as above
-
-        return
-    raise ConfigException(_NO_SPARK)
 
 
 def _session(master: str | None, configs: Mapping[str, str]) -> Any:

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from airflow_config_providers.core.entry_points import installed
 from airflow_config_providers.core.text import grouped, octets, one_line
-from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
     EDGE,
     LONG,
@@ -193,10 +193,4 @@ class _Middles:
 
 
 def _numpy() -> Any:
-    try:
-        import numpy  # noqa: PLC0415 - slow to import, and it may be missing
-    except ImportError:
-        problem = _NO_NUMPY
-    else:
-        return numpy
-    raise ConfigException(problem)
+    return installed("numpy", _NO_NUMPY)

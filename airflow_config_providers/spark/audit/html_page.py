@@ -37,7 +37,7 @@ _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
 _CODE: Final = re.compile(r"`([^`]*)`")
 
 
-def page_of(title: str, parts: Iterable[str]) -> str:
+def page_of(title: str, *parts: str) -> str:
     """Return a page with a heading and parts, which are markup."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

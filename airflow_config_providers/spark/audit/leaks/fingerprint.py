@@ -180,18 +180,14 @@ class FingerprintKey:
         for one in secrets:
             encodings = encodings_of(one.value)
             for form in (form for form in telling_forms(one.value) if len(form) <= _LONGEST):
-                digest = self.digest(form)
-                middle = self.sealed(self.middle(form), digest)
-                edges = self.sealed_edges(self.edges(form), digest)
-                yield Fingerprint(
-                    str(one.variable),
-                    encodings[form],
-                    size=len(form),
-                    middle=middle,
-                    digest=digest,
-                    age=one.age,
-                    edges=edges,
-                )
+                yield self._of_form(one, form, encodings[form])
+
+    def _of_form(self, secret: KnownSecret, form: bytes, encoding: str) -> Fingerprint:
+        digest, reference = self.digest(form), str(secret.variable)
+        middle, edges = self.sealed(self.middle(form), digest), self.sealed_edges(self.edges(form), digest)
+        return Fingerprint(
+            reference, encoding, size=len(form), middle=middle, digest=digest, age=secret.age, edges=edges
+        )
 
     def _derived(self, purpose: str) -> bytes:
         return hmac.digest(self.secret, octets(purpose), "sha256")

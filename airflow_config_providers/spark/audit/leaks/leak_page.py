@@ -50,16 +50,14 @@ def page(report: LeakReport, scope: html.AuditScope = html.NOT_KNOWN) -> str:
     """
     return html.page_of(
         "Leaks of known values",
-        (
-            html.verdict(_verdict(report)),
-            html.paragraph(summary(report)),
-            html.plots(_plots(report.leaks)),
-            _undated(report.leaks),
-            scope.section(partial(without_values, find=report.sought.finder().find)),
-            _unread(report),
-            html.table_section("Without a copy", ("file", "why"), sorted(report.uncopied.items())),
-            _table(report.leaks),
-        ),
+        html.verdict(_verdict(report)),
+        html.paragraph(summary(report)),
+        html.plots(_plots(report.leaks)),
+        _undated(report.leaks),
+        scope.section(partial(without_values, find=report.sought.finder().find)),
+        _unread(report),
+        html.table_section("Without a copy", ("file", "why"), sorted(report.uncopied.items())),
+        _table(report.leaks),
     )
 
 
@@ -73,10 +71,7 @@ def _verdict(report: LeakReport) -> str:
 def _plots(leaks: Sequence[Leak]) -> tuple[str, ...]:
     dated = [leak for leak in leaks if leak.modified]
     return (
-        weekly(
-            Plot("By week of the file or row", "leaks"),
-            _bars(dated, lambda leak: monday(leak.modified)),
-        ),
+        weekly(Plot("By week of the file or row", "leaks"), _bars(dated, lambda leak: monday(leak.modified))),
         ranking(Plot("By kind of file", "leaks"), _bars(leaks, lambda leak: sink(leak.file))),
         ranking(Plot("By DAG", "leaks"), _bars(leaks, lambda leak: dag(leak.file) or "(no DAG in the path)")),
         ranking(Plot("By reference", "leaks"), _bars(leaks, lambda leak: leak.reference)),
@@ -101,25 +96,15 @@ def _unread(report: LeakReport) -> str:
 
 
 def _table(leaks: Sequence[Leak]) -> str:
-    has_columns = any(one.column for one in leaks)
-    rows = [
-        (
-            one.file,
-            sink(one.file),
-            *((one.column,) if has_columns else ()),
-            one.line,
-            one.offset,
-            one.reference,
-            one.encoding,
-            one.age,
-            html.moment(one.modified),
-            one.id,
-        )
-        for one in leaks
-    ]
-    column = ("column",) if has_columns else ()
-    heads = ("file", "kind of file", *column, "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
-    return html.table_section("Leaks", heads, rows)
+    heads = {
+        "file": "file",
+        "kind": "kind of file",
+        **({"column": "column"} if any(one.column for one in leaks) else {}),
+    }
+    heads |= {name: name for name in ("line", "offset", "reference", "encoding", "age")}
+    heads |= {"modified": "modified (UTC)", "id": "id"}
+    rows = [{**one.row(), "kind": sink(one.file), "modified": html.moment(one.modified)} for one in leaks]
+    return html.table_section("Leaks", list(heads.values()), [[row[name] for name in heads] for row in rows])
 
 
 _DATABASE: Final = re.compile(r"^database:([^.:]+)")

@@ -173,10 +173,6 @@ def _refusal(address: str, status: int, content: Mapping[str, Any]) -> ConfigPro
     )
 
 
-class _TooLargeError(Exception):
-    """A server has sent more than we read; the argument says how much."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """A whole answer of a server."""
@@ -237,8 +233,6 @@ class ServerClient:
             answer = self._in_time(method, path, query=query, body=body)
         except httpx.HTTPError as error:
             failure = _failure(self.address, error, is_change=method != "GET")
-        except _TooLargeError as error:
-            failure = _too_large(self.address, str(error), is_change=method != "GET")
         except (ValueError, httpx.InvalidURL) as error:  # a name is too long, or not valid in HTTP
             failure = WrongArgumentsError(f"{printable(self.address)}: invalid request ({type(error).__name__}).")
         else:
@@ -262,11 +256,12 @@ class ServerClient:
     def _send(self, method: str, path: str, *, query: Sequence[tuple[str, str]], body: Any) -> _Answer:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         address = f"{self.address}{path}"
+        too_large = partial(_too_large, self.address, is_change=method != "GET")
         with (
             self._opened() as client,
             client.stream(method, address, params=list(query), json=body, headers=headers) as answer,
         ):
-            return _Answer(answer.status_code, answer.is_redirect, _bounded(answer.iter_bytes()))
+            return _Answer(answer.status_code, answer.is_redirect, _bounded(answer.iter_bytes(), too_large))
 
     def _opened(self) -> httpx.Client:
         import httpx  # noqa: PLC0415 - slow to import
@@ -293,19 +288,19 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _bounded(pieces: Iterable[bytes]) -> bytes:
+def _bounded(pieces: Iterable[bytes], too_large: Callable[[str], ConfigException]) -> bytes:
     """
     Return ``pieces`` as one.
 
-    :raises _TooLargeError: there are too many, or too many values of JSON in them
+    :raises ConfigException: that of ``too_large``: there are too many, or too many values of JSON in them
     """
     found = bytearray()
     for piece in pieces:
         found += piece
         if len(found) > _MEBIBYTES * 1024 * 1024:
-            raise _TooLargeError(f"more than {_MEBIBYTES} MiB")
+            raise too_large(f"more than {_MEBIBYTES} MiB")
     if has_too_many_values(content := bytes(found)):
-        raise _TooLargeError(f"more than {MOST_VALUES:,} values")
+        raise too_large(f"more than {MOST_VALUES:,} values")
     return content
 
 

@@ -31,10 +31,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn, Self, TypeVar
 
 _Error = TypeVar("_Error", bound="ConfigProvidersError")
+_Other = TypeVar("_Other", bound=Exception)
 
 _MOST_LISTED: Final = 100
 """How many problems a message lists: a file of 1 MiB can have tens of thousands."""
@@ -121,6 +123,24 @@ def raise_alone(error: BaseException) -> NoReturn:
         raise error
     finally:
         error.__cause__ = error.__context__ = None
+
+
+@contextmanager
+def translating(
+    kinds: type[_Other] | tuple[type[_Other], ...], failure: Callable[[_Other], ConfigProvidersError]
+) -> Iterator[None]:
+    """
+    Raise what ``failure`` makes of an error of one of ``kinds`` in its place, and not with it as the context.
+
+    :raises ConfigProvidersError: the block raised such an error
+    """
+    try:
+        yield
+    except kinds as error:
+        translated = failure(error)
+    else:
+        return
+    raise_alone(translated)
 
 
 def system_reason(error: Exception) -> str:

@@ -3,9 +3,9 @@ Write the names that the ready policies know: keys that load code, and older nam
 
 The sources are the jars of the installed PySpark, read in three ways: the entries that Spark's classes declare, with
 their defaults and documentation; the strings in the classes of Spark, Hadoop, Parquet, ORC and Avro; and Hadoop's own
-files of defaults. A key loads code if its name, its default or its documentation says so. Keys that ``FAMILIES``
-matches are left out. Run it again whenever the pinned PySpark changes. Pass the jars of file systems that PySpark does
-not include::
+files of defaults. A key loads code if its name, its default or its documentation says so. Keys that the ``families``
+of the file match are left out. Run it again whenever the pinned PySpark changes. Pass the jars of file systems that
+PySpark does not include::
 
     mvn dependency:get -Dtransitive=false -Dartifact=org.apache.hadoop:hadoop-aws:3.5.0
     python tools/generate_policy_names.py ~/.m2/repository/org/apache/hadoop/hadoop-{aws,azure}/3.5.0/*.jar
@@ -28,12 +28,12 @@ from generate_spark_catalogue import _entries, _type
 from pyspark.java_gateway import launch_gateway
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX
-from airflow_config_providers.dynamic.policies.code_loading_keys import FAMILIES
+from airflow_config_providers.dynamic.policies.code_loading_names import FILE, code_loading_names
 from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns
 from airflow_config_providers.spark.catalogue_file import rows, versions
 
 PACKAGE: Final = Path(__file__).parents[1] / "airflow_config_providers"
-NAMES: Final = PACKAGE / "dynamic" / "policies" / "generated_names.py"
+NAMES: Final = PACKAGE / "dynamic" / "policies" / FILE
 OLDER: Final = PACKAGE / "core" / "older_names.json"
 JARS: Final = Path(pyspark.__file__).parent / "jars"
 SPARK_JARS: Final = "spark-*.jar"
@@ -148,14 +148,16 @@ def main() -> None:
         gateway.proc.communicate()
     spark, hadoop = unmatched(spark), unmatched(hadoop_keys(jars), HADOOP_PREFIX)
     made_of = [f"pyspark=={pyspark.__version__}", *(_package(jar) for jar in jars)]
-    NAMES.write_text(_module(made_of, spark, hadoop), encoding="utf-8")
+    written = {"made_of": made_of, "families": code_loading_names().families}
+    found = {**written, "spark": sorted(spark), "hadoop": sorted(hadoop)}
+    NAMES.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")
     OLDER.write_text(f"{json.dumps(older, indent=0, sort_keys=True)}\n", encoding="utf-8")
     print(f"{NAMES}: {len(spark)} keys of Spark, {len(hadoop)} of Hadoop; {OLDER}: {len(older)} names")  # noqa: T201 - a command line tool
 
 
 def unmatched(keys: Set[str], prefix: str = "") -> Set[str]:
     """Return those of ``keys`` that no pattern for a family matches, with ``prefix`` or without it."""
-    families = KeyPatterns(FAMILIES)
+    families = KeyPatterns(code_loading_names().patterns())
     return {key for key in keys if not (families.match(f"{prefix}{key}") and families.match(key))}
 
 
@@ -297,27 +299,6 @@ def _defaults(jar: Path) -> Iterator[tuple[str, str]]:
 
 def _package(jar: Path) -> str:
     return re.sub(r"-(?=[0-9])(.*)\.jar$", r"==\1", jar.name)
-
-
-def _module(made_of: Iterable[str], spark: Set[str], hadoop: Set[str]) -> str:
-    return f'''"""Names of keys that ready policies know. Written by ``tools/generate_policy_names.py``."""
-
-from __future__ import annotations
-
-from typing import Final
-
-GENERATED_FROM: Final = {_tuple(made_of)}
-
-CODE_LOADING_SPARK: Final = {_tuple(sorted(spark))}
-"""Keys of Spark whose values are classes, code, commands, or options that lead to them, without ``FAMILIES``."""
-
-CODE_LOADING_HADOOP: Final = {_tuple(sorted(hadoop))}
-"""The same of Hadoop and its file formats, without ``spark.hadoop.``."""
-'''
-
-
-def _tuple(texts: Iterable[str]) -> str:
-    return "(\n" + "".join(f'    "{text}",\n' for text in texts) + ")"
 
 
 if __name__ == "__main__":

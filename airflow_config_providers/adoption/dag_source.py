@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tokenize import TokenError
 from typing import Final
 
+from airflow_config_providers.core.text import grouped
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
 from airflow_config_providers.lazy import cached_property
 
@@ -145,10 +145,7 @@ class DagSource:
         self.tree = ast.parse(text)
         self._nodes = list(ast.walk(self.tree))
         self._names = dict(self._imported())
-        self._uses = defaultdict[str, list[ast.Name]](list)
-        for node in self._nodes:
-            if isinstance(node, ast.Name):
-                self._uses[node.id].append(node)
+        self._uses = grouped((node.id, node) for node in self._nodes if isinstance(node, ast.Name))
         keywords = [one for node in self._nodes if isinstance(node, ast.Call) for one in node.keywords]
         self.has_own_templates = any(one.arg == "jinja_environment_kwargs" or _has_own_names(one) for one in keywords)
         """Whether a DAG gives templates another syntax, or could give ``conn`` or ``var`` another meaning."""
@@ -189,12 +186,8 @@ class DagSource:
 
     @cached_property
     def _around(self) -> Mapping[ast.expr, list[_Function]]:
-        around = defaultdict[ast.expr, list[_Function]](list)
-        for function in (one for one in self._nodes if isinstance(one, _Function)):
-            for node in _inside(function):
-                if isinstance(node, ast.expr):
-                    around[node].append(function)
-        return around
+        functions = (one for one in self._nodes if isinstance(one, _Function))
+        return grouped((node, one) for one in functions for node in _inside(one) if isinstance(node, ast.expr))
 
     def is_run_by_task(self, function: _Function) -> bool:
         """Return whether only tasks call a function, by its decorators."""
@@ -251,12 +244,10 @@ class DagSource:
         if spec is None:
             return None
         arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        conf = [one for name in _conf_arguments(spec) for one in self._settings(arguments.get(name), is_conf=True)]
-        env_vars = self._settings(arguments.get("env_vars"), is_conf=False)
+        conf = tuple(one for name in _conf_arguments(spec) for one in self._settings(arguments.get(name), is_conf=True))
+        env_vars = tuple(self._settings(arguments.get("env_vars"), is_conf=False))
         task_id = _text(arguments.get("task_id"))
-        return OperatorCall(
-            node, path, spec=spec, task_id=task_id, conf=tuple(conf), env_vars=tuple(env_vars), reused=self._reused
-        )
+        return OperatorCall(node, path, spec=spec, task_id=task_id, conf=conf, env_vars=env_vars, reused=self._reused)
 
     def _settings(self, node: ast.expr | None, *, is_conf: bool) -> Iterator[Setting]:
         """Yield the entries of a mapping, and of the mappings that it includes."""

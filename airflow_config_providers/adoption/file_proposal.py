@@ -47,14 +47,11 @@ class ByHand:
 
 
 CLASSES: Final[Mapping[str, tuple[str, str]]] = {
-    "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": (
-        "airflow_config_providers.operators.spark_submit",
-        "ConfiguredSparkSubmitOperator",
-    ),
-    "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": (
-        "airflow_config_providers.operators.spark_jdbc",
-        "ConfiguredSparkJDBCOperator",
-    ),
+    f"airflow.providers.apache.spark.operators.{module}.{name}": (
+        f"airflow_config_providers.operators.{module}",
+        f"Configured{name}",
+    )
+    for module, name in (("spark_submit", "SparkSubmitOperator"), ("spark_jdbc", "SparkJDBCOperator"))
 }
 """Stock class -> the module and the name of the class that takes its place."""
 

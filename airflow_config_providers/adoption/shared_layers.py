@@ -14,6 +14,7 @@ from airflow_config_providers.adoption.dag_source import OperatorCall, Setting
 from airflow_config_providers.adoption.edits import Edit, Positions, without_overlaps
 from airflow_config_providers.adoption.file_proposal import CLASSES, FileProposal, key_node, plain_settings
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.text import grouped
 
 _OURS: Final = frozenset(f"{module}.{name}" for module, name in CLASSES.values())
 _PUBLIC: Final = frozenset(f"airflow_config_providers.{name}" for _, name in CLASSES.values())
@@ -113,14 +114,9 @@ class Sharing:
 
         A layer file must save more entries than it costs lines.
         """
-        users = defaultdict[tuple[str, str], list[int]](list)
-        for number, job in enumerate(jobs):
-            for pair in job.settings:
-                users[pair].append(number)
-        groups = defaultdict[tuple[tuple[int, ...], bool], list[tuple[str, str]]](list)
-        for pair, found in users.items():
-            if len(found) >= self.least:
-                groups[tuple(found), self.is_of_all(*pair)].append(pair)
+        users = grouped((pair, number) for number, job in enumerate(jobs) for pair in job.settings)
+        shared = {pair: tuple(found) for pair, found in users.items() if len(found) >= self.least}
+        groups = grouped(((found, self.is_of_all(*pair)), pair) for pair, found in shared.items())
         worth = [
             (list(found), pairs, is_all)
             for (found, is_all), pairs in groups.items()

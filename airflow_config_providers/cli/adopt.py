@@ -16,7 +16,7 @@ from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import one_line, printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, system_reason, translating
 from airflow_config_providers.lint.dag_process import AirflowProcess
 
 
@@ -60,21 +60,19 @@ def _refuse_existing(folder: str | None) -> None:
 
 
 def _write(found: Adoption, folder: Path) -> None:
-    try:
+    def unwritten(error: OSError) -> ConfigException:
+        return ConfigException(
+            f"--write: '{printable(str(folder))}' cannot be written: {system_reason(error)}. Choose another folder. "
+            f"Nothing was left in this one."
+        )
+
+    with translating(OSError, unwritten):
         folder.mkdir(mode=0o700, parents=True)
         try:
             _fill(folder, found)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-    except OSError as error:
-        problem = system_reason(error)
-    else:
-        return
-    raise ConfigException(
-        f"--write: '{printable(str(folder))}' cannot be written: {problem}. Choose another folder. Nothing was left in "
-        f"this one."
-    )
 
 
 def _fill(folder: Path, found: Adoption) -> None:

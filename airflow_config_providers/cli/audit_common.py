@@ -29,7 +29,7 @@ from airflow_config_providers.deployment.audits import (
 )
 from airflow_config_providers.deployment.database_records import first_of_database, records_of_database
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, translating
 from airflow_config_providers.spark.audit.html_page import moment
 from airflow_config_providers.spark.audit.records.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.report_file import require_places, write_findings, write_page
@@ -132,11 +132,9 @@ def _note_left_out(found: PastRecords, wanted: RecordFilter, notes: Notes) -> No
 
 
 def _filter(args: Any) -> RecordFilter:
-    try:
+    problem = f"--since '{printable(args.since or '')}' is not a day. Write it as 2026-11-01."
+    with translating(ValueError, lambda _: WrongArgumentsError(problem)):
         return RecordFilter.of(args.since, args.dag)
-    except ValueError:
-        problem = printable(args.since)
-    raise WrongArgumentsError(f"--since '{problem}' is not a day. Write it as 2026-11-01.")
 
 
 def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known] | None:

@@ -35,8 +35,7 @@ from airflow_config_providers.deployment.known_secrets import (
 )
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
-from airflow_config_providers.spark.audit.leaks.leak_page import nothing_found, page, summary
-from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport, nothing_found, page, summary
 from airflow_config_providers.spark.audit.report_file import LEAK, require_places
 
 

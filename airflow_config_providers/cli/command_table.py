@@ -23,7 +23,10 @@ _UNCHANGED: Final = """
 A nonzero exit code means that nothing changed, unless the error says that a server did not answer.
 """
 
-_DESCRIBE: Final = """examples:
+_OWN_CODES: Final = "\nexit codes:\n"
+
+_EPILOGS: Final = {
+    "describe.describe": """examples:
   airflow config-providers describe --dag flights --task report
   airflow config-providers describe --default --all --output json
   airflow config-providers describe --dag flights --task report --key spark.executor.memory --synonyms
@@ -31,9 +34,8 @@ _DESCRIBE: Final = """examples:
 
 With --run RUN_ID, it shows what the task had in a run, and with --diff A B what differs.
 With --server, the command uses the REST interface of that deployment, with your permissions there.
-"""
-
-_ALTER: Final = """examples:
+""",
+    "changes.alter": """examples:
   airflow config-providers alter --dag flights --add-config spark.executor.memory=8g
   airflow config-providers alter --dag flights --task report --delete-config spark.executor.memory
   airflow config-providers alter --default --append spark.jars.packages=org.postgresql:postgresql:42.7.4
@@ -42,63 +44,38 @@ _ALTER: Final = """examples:
 
 Put plain-text secrets in --add-config-file: other users of the machine can read the command line.
 """
-
-_HISTORY: Final = """examples:
+    + _UNCHANGED,
+    "changes.history": """examples:
   airflow config-providers history --dag flights
   airflow config-providers history --dag flights --task report --output json
-"""
-
-_ROLLBACK: Final = """examples:
+""",
+    "changes.rollback": """examples:
   airflow config-providers rollback --dag flights
   airflow config-providers rollback --dag flights --to-version 3 --validate-only
   airflow config-providers rollback --dag flights --to-version 0
 
 A second rollback takes back the first. To go further back, name a version of the history, or 0.
 """
-
-_REFRESH: Final = """examples:
+    + _UNCHANGED,
+    "changes.refresh": """examples:
   airflow config-providers refresh --dag flights
   airflow config-providers refresh --dag flights --task report --output json
 
 Use it after a secret was rotated. No configuration changes. Running jobs with config.reload.action=restart
 read their values again too; other jobs read values when they start.
 """
-
-_BISECT: Final = """examples:
+    + _UNCHANGED,
+    "bisect.bisect": """examples:
   airflow config-providers bisect --dag flights --task report
   airflow config-providers bisect --dag flights --task report --output json
 
 Each row is a key that differs, and who changed it. It needs the records of both runs.
-"""
-
-_REFERENCES: Final = """examples:
+""",
+    "describe.references": """examples:
   airflow config-providers references
   airflow config-providers references '${vault:apps/db:*}' --output json
-"""
-
-_POLICIES: Final = """examples:
-  airflow config-providers policies test
-  airflow config-providers policies test --dag flights --add-config spark.executor.memory=64g
-  airflow config-providers policies test --policies-file policies.yaml --dag flights --delete-config spark.app.owner
-  airflow config-providers policies test --dag flights --task report --at render
-
-With --detailed-exit-code, 2 says that only a run knows whether a policy allows it. Wrong arguments end with 2, too.
-"""
-
-_PROVIDERS: Final = """examples:
-  airflow config-providers providers list
-  airflow config-providers providers list --check --output json
-"""
-
-_ENCODER: Final = """examples:
-  airflow config-providers encoder rotate --validate-only
-  airflow config-providers encoder rotate
-
-1. Everywhere, set password_encoder_secret to a new secret and password_encoder_old_secret to the previous one.
-2. Run this. 3. Remove password_encoder_old_secret.
-"""
-
-_PLAN: Final = """examples:
+""",
+    "plan.plan": """examples:
   airflow config-providers plan --dag flights --add-config spark.executor.memory=8g
   airflow config-providers plan --default --add-config-file changes.properties --output json
   airflow config-providers plan --replace-file conf/base.properties=conf/base.next.properties
@@ -113,18 +90,16 @@ exit codes with --detailed-exit-code:
   1 the plan failed, or a policy denies it
   2 something changes, or only a run knows what changes: it chooses a layer file
     that could be another one, differ, or beat another value
-"""
-
-_ADOPT: Final = """examples:
+""",
+    "adopt.adopt": """examples:
   airflow config-providers adopt
   airflow config-providers adopt dags/flights.py --operators classes
   airflow config-providers adopt --write proposal/
 
 Prints a patch, and reports what stays by hand; no DAG file is changed. Lines that might contain a secret are
 never shown. Needs no database and no secret store; DAG files are imported, in other processes.
-"""
-
-_LINT: Final = """examples:
+""",
+    "lint.lint": """examples:
   airflow config-providers lint
   airflow config-providers lint dags/ conf/base.properties policies.yaml --output sarif
   airflow config-providers lint dags/ --providers providers.properties --ignore CP402
@@ -135,9 +110,8 @@ exit codes:
   0 no findings, or only notes
   1 findings
   2 a file or the folder of the DAGs could not be read, or wrong arguments
-"""
-
-_DOCTOR: Final = """examples:
+""",
+    "doctor.doctor": """examples:
   airflow config-providers doctor
   airflow config-providers doctor --only providers,files --timeout 120 --output json
 
@@ -147,43 +121,27 @@ exit codes:
   0 no errors, but perhaps warnings
   1 errors
   2 wrong arguments
-"""
-
-_SCHEMA: Final = """examples:
+""",
+    "schema.schema": """examples:
   airflow config-providers schema layer > layer.schema.json
   airflow config-providers schema policies > policies.schema.json
 
 Begin a YAML file with the line:
   # yaml-language-server: $schema=layer.schema.json
-"""
+""",
+    "policies.test": """examples:
+  airflow config-providers policies test
+  airflow config-providers policies test --dag flights --add-config spark.executor.memory=64g
+  airflow config-providers policies test --policies-file policies.yaml --dag flights --delete-config spark.app.owner
+  airflow config-providers policies test --dag flights --task report --at render
 
-
-_AUDIT_HISTORY: Final = """examples:
-  airflow config-providers audit history --since 2026-11-01
-  airflow config-providers audit history --records s3a://bucket/records --parquet /mnt/audit --dag flights
-  airflow config-providers audit history --against /mnt/staging/records --output json
-
-With --output json, each line is a finding. Files that are no record are named, and do not end the audit.
-"""
-
-_AUDIT_POLICIES: Final = """examples:
-  airflow config-providers audit policies policies.yaml --since 2026-01-01
-  airflow config-providers audit policies tomorrow.yaml --records s3a://bucket/records --output json
-
-exit codes:
-  0 no run would have been stopped
-  1 some would have been stopped
-  2 not all records could be read, or wrong arguments
-  3 the policies cannot be opened
-"""
-
-_AUDIT_REFERENCES: Final = """examples:
-  airflow config-providers audit references
-  airflow config-providers audit references '${vault:apps/db:*}' --known references.txt --output json
-  airflow config-providers audit references '${vault:apps/db:password}' --runs --since 2026-11-01
-"""
-
-_LEAKS: Final = """examples:
+With --detailed-exit-code, 2 says that only a run knows whether a policy allows it. Wrong arguments end with 2, too.
+""",
+    "providers.list_": """examples:
+  airflow config-providers providers list
+  airflow config-providers providers list --check --output json
+""",
+    "audit_leaks.leaks": """examples:
   airflow config-providers audit leaks logs/
   airflow config-providers audit leaks logs/ --references references.txt --baseline accepted.jsonl --output json
   airflow config-providers audit leaks logs/ --database --conf spark.jars=/opt/postgresql-jdbc.jar
@@ -198,7 +156,38 @@ exit codes:
   1 leaks
   2 not everything could be read, a reference has no value, or wrong arguments
   3 refused: a file or a setting is wrong, or Spark does not start
-"""
+""",
+    "audit_records.history": """examples:
+  airflow config-providers audit history --since 2026-11-01
+  airflow config-providers audit history --records s3a://bucket/records --parquet /mnt/audit --dag flights
+  airflow config-providers audit history --against /mnt/staging/records --output json
+
+With --output json, each line is a finding. Files that are no record are named, and do not end the audit.
+""",
+    "audit_records.policies": """examples:
+  airflow config-providers audit policies policies.yaml --since 2026-01-01
+  airflow config-providers audit policies tomorrow.yaml --records s3a://bucket/records --output json
+
+exit codes:
+  0 no run would have been stopped
+  1 some would have been stopped
+  2 not all records could be read, or wrong arguments
+  3 the policies cannot be opened
+""",
+    "audit_records.references": """examples:
+  airflow config-providers audit references
+  airflow config-providers audit references '${vault:apps/db:*}' --known references.txt --output json
+  airflow config-providers audit references '${vault:apps/db:password}' --runs --since 2026-11-01
+""",
+    "encoder.rotate": """examples:
+  airflow config-providers encoder rotate --validate-only
+  airflow config-providers encoder rotate
+
+1. Everywhere, set password_encoder_secret to a new secret and password_encoder_old_secret to the previous one.
+2. Run this. 3. Remove password_encoder_old_secret.
+""",
+}
+"""Function of a command -> what its help ends with: examples, and exit codes if they are not the usual ones."""
 
 
 def commands() -> list[Any]:
@@ -211,19 +200,19 @@ def _group(name: str, help_: str, *commands: Any) -> Any:
     return GroupCommand(name=name, help=help_, subcommands=commands)
 
 
-def _command(path: str, help_: str, args: tuple[Any, ...], examples: str, *, name: str = "") -> Any:
-    """Return a command with the usual formats of output and exit codes; see ``_action``."""
-    return _action(path, help_, (*args, ARG_OUTPUT), examples + _CODES, name=name)
+def _command(path: str, help_: str, args: tuple[Any, ...], *, name: str = "") -> Any:
+    """Return a command with the usual formats of output; see ``_action``."""
+    return _action(path, help_, (*args, ARG_OUTPUT), codes="" if _OWN_CODES in _EPILOGS[path] else _CODES, name=name)
 
 
-def _action(path: str, help_: str, args: tuple[Any, ...], epilog: str, *, name: str = "") -> Any:
+def _action(path: str, help_: str, args: tuple[Any, ...], *, codes: str = "", name: str = "") -> Any:
     """Return a command that runs the function at ``path``, which is imported when it is called."""
     return ActionCommand(
         name=name or path.partition(".")[2],
         help=help_,
         func=lazy_load_command(f"airflow_config_providers.cli.{path}"),
         args=args,
-        epilog=epilog,
+        epilog=_EPILOGS[path] + codes,
     )
 
 
@@ -234,43 +223,34 @@ _SUBCOMMANDS: Final = (
         "describe.describe",
         "Show the configuration of a task, a DAG or the deployment, and where each value comes from",
         (*options.RESOURCE, *options.SHOWN, options.WHY_NOT, *options.RUNS, *options.SERVER),
-        _DESCRIBE,
     ),
     _command(
         "changes.alter",
         "Change dynamic configuration",
         (*options.RESOURCE, *options.CHANGES, *options.CHECKS, *options.SERVER),
-        _ALTER + _UNCHANGED,
     ),
     _command(
-        "changes.history",
-        "List the changes of a task, a DAG or the deployment",
-        (*options.RESOURCE, *options.SERVER),
-        _HISTORY,
+        "changes.history", "List the changes of a task, a DAG or the deployment", (*options.RESOURCE, *options.SERVER)
     ),
     _command(
         "changes.rollback",
         "Restore the configuration of an earlier version",
         (*options.RESOURCE, options.VERSION, options.VALIDATE_ONLY, *options.SERVER),
-        _ROLLBACK + _UNCHANGED,
     ),
     _command(
         "changes.refresh",
         "Have processes that follow a task, a DAG or the deployment read the values of its references again",
         (*options.RESOURCE, *options.SERVER),
-        _REFRESH + _UNCHANGED,
     ),
     _command(
         "bisect.bisect",
         "Show what changed between the last run of a task that succeeded and the first that failed",
         (*options.RESOURCE[1:], options.MAP_INDEX),  # without --default
-        _BISECT,
     ),
     _command(
         "describe.references",
         "List the tasks that use a reference, and those whose last job had an older value of it",
         (options.PATTERN, *options.SERVER),
-        _REFERENCES,
     ),
     _command(
         "plan.plan",
@@ -283,95 +263,63 @@ _SUBCOMMANDS: Final = (
             options.TIMEOUT,
             options.DETAILED,
         ),
-        _PLAN,
     ),
     _action(
         "adopt.adopt",
         "Propose references and layer files for DAGs that use stock operators",
         (*options.ADOPTED, options.TIMEOUT, options.WRITTEN),
-        _ADOPT,
     ),
     _action(
         "lint.lint",
         "Find mistakes in DAG files, layer files, policies and providers, without a database or a secret store",
         (*options.LINTED, *options.RULES, options.REPORT),
-        _LINT,
     ),
-    _action(
-        "doctor.doctor",
-        "Check the deployment from this machine, and say how to mend what is wrong",
-        (*options.EXAMINED, ARG_OUTPUT),
-        _DOCTOR,
+    _command(
+        "doctor.doctor", "Check the deployment from this machine, and say how to mend what is wrong", options.EXAMINED
     ),
-    _action(
-        "schema.schema",
-        "Print a JSON schema, with which editors check and complete YAML files",
-        options.SCHEMA,
-        _SCHEMA,
-    ),
+    _action("schema.schema", "Print a JSON schema, with which editors check and complete YAML files", options.SCHEMA),
     _group(
         "policies",
         "Rules for changes",
         _command(
             "policies.test",
             "Open the policies, and test a change against each",
-            (
-                *options.RESOURCE,
-                *options.CHANGES,
-                options.MOMENT,
-                options.POLICIES_FILE,
-                options.DETAILED_VERDICTS,
-            ),
-            _POLICIES,
+            (*options.RESOURCE, *options.CHANGES, options.MOMENT, options.POLICIES_FILE, options.DETAILED_VERDICTS),
         ),
     ),
     _group(
         "providers",
         "Sources of the values of references",
-        _command(
-            "providers.list_",
-            "List the providers that a connection defines",
-            options.CONNECTION,
-            _PROVIDERS,
-            name="list",
-        ),
+        _command("providers.list_", "List the providers that a connection defines", options.CONNECTION, name="list"),
     ),
     _group(
         "audit",
         "Search logs for secrets, and the history of the configuration, on Spark",
-        _action(
+        _command(
             "audit_leaks.leaks",
             "Find the values of references in logs and other files",
-            (*options.SEARCHED, options.CONNECTION_ID, *options.SPARK_JOB, ARG_OUTPUT),
-            _LEAKS,
+            (*options.SEARCHED, options.CONNECTION_ID, *options.SPARK_JOB),
         ),
         _command(
             "audit_records.history",
             "Show what differs between runs, DAGs and environments, what has no effect, and what failures share",
             (*options.COMPARED, *_OF_PAST),
-            _AUDIT_HISTORY,
         ),
-        _action(
+        _command(
             "audit_records.policies",
             "Show which past runs the policies in a file would have stopped",
-            (options.FILE_OF_POLICIES, *_OF_PAST, ARG_OUTPUT),
-            _AUDIT_POLICIES,
+            (options.FILE_OF_POLICIES, *_OF_PAST),
         ),
         _command(
             "audit_records.references",
             "Show who used which reference in all runs, and how many values each had",
             (options.PATTERN, options.KNOWN_REFERENCES, options.REFERENCE_RUNS, *_OF_PAST),
-            _AUDIT_REFERENCES,
         ),
     ),
     _group(
         "encoder",
         "Encryption of stored secrets",
-        _command(
-            "encoder.rotate",
-            "Re-encrypt the stored secrets with the new secret",
-            (options.VALIDATE_ONLY,),
-            _ENCODER,
-        ),
+        _command("encoder.rotate", "Re-encrypt the stored secrets with the new secret", (options.VALIDATE_ONLY,)),
     ),
 )
+"""The command line: ``airflow config-providers``."""

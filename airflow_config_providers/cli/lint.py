@@ -16,7 +16,7 @@ from airflow_config_providers.cli.arguments import seconds, separated, text_of
 from airflow_config_providers.cli.failing import FOUND, INCOMPLETE, Finished, WrongArgumentsError, reporting_errors, say
 from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import first_of, how_many, octets, one_line, printable
-from airflow_config_providers.exceptions import ConfigProvidersError, refuse
+from airflow_config_providers.exceptions import ConfigProvidersError, translating
 from airflow_config_providers.lint.finding import RULES, UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
 from airflow_config_providers.lint.linter import lint_files
@@ -26,14 +26,10 @@ from airflow_config_providers.lint.paths import LintedPaths
 @reporting_errors
 def lint(args: Any) -> None:
     """Report the mistakes in files, and exit with 0 if there are none, 1 if there are, and 2 if a file was unread."""
-    problems: Sequence[str] = ()
-    try:
+    with translating(ConfigProvidersError, lambda error: WrongArgumentsError(*error.problems)):
         selection, paths = _selection(args), _paths(args)
         with progress(len(paths.dags)) as tick:
             outcome = lint_files(paths, selection, _providers(args), seconds=seconds(args), tick=tick)
-    except ConfigProvidersError as error:
-        problems = error.problems
-    refuse(WrongArgumentsError, problems)
     files = (*paths.dags, *paths.layers, *paths.policies)
     found = outcome.findings
     report = REPORTS[args.output](found, files)

@@ -9,13 +9,27 @@ from typing import Any, Final
 from airflow.cli.cli_config import Arg, lazy_load_command
 
 
-def _arg(*flags: str, **kwargs: Any) -> Any:
-    return Arg(flags, **kwargs)  # type: ignore[no-untyped-call]  # Airflow has no types here
+def _arg(flags: str, help_: str, **kwargs: Any) -> Any:
+    return Arg(tuple(flags.split()), help=help_, **kwargs)  # type: ignore[no-untyped-call]  # Airflow has no types here
 
 
-def _completed(names: str, *flags: str, **kwargs: Any) -> Any:
+def _value(flag: str, metavar: str, help_: str, **kwargs: Any) -> Any:
+    return _arg(flag, help_, metavar=metavar, **kwargs)
+
+
+def _each(flag: str, metavar: str, help_: str, **kwargs: Any) -> Any:
+    """Return an option that can be repeated."""
+    return _value(flag, metavar, help_, action="append", **kwargs)
+
+
+def _flag(flag: str, help_: str) -> Any:
+    return _arg(flag, help_, action="store_true")
+
+
+def _completed(names: str, flag: str, metavar: str | tuple[str, str], help_: str, **kwargs: Any) -> Any:
     """Return an option whose values a shell can complete with a function of ``completion``."""
-    return CompletedArg(flags, lazy_load_command(f"airflow_config_providers.cli.completion.{names}"), **kwargs)
+    completer = lazy_load_command(f"airflow_config_providers.cli.completion.{names}")
+    return CompletedArg((flag,), completer, metavar=metavar, help=help_, **kwargs)
 
 
 class CompletedArg(Arg):
@@ -35,33 +49,21 @@ class CompletedArg(Arg):
         action.completer = self._completer
 
 
-PATTERN: Final = _arg(
-    "pattern",
-    help="References to list, with * for anything; by default all",
-    nargs="?",
-    default="*",
-    metavar="PATTERN",
+PATTERN: Final = _value(
+    "pattern", "PATTERN", "References to list, with * for anything; by default all", nargs="?", default="*"
 )
 
 PAST: Final = (
-    _arg(
+    _value(
         "--records",
-        help="Folder of records, in any place that Spark can read; by default the records_path of the deployment "
+        "PATH",
+        "Folder of records, in any place that Spark can read; by default the records_path of the deployment "
         "or, without one, Airflow's database",
-        metavar="PATH",
     ),
-    _arg(
-        "--parquet",
-        help="Folder that keeps what was read, so that the next audit reads only what is new",
-        metavar="FOLDER",
-    ),
-    _arg("--since", help="First day, such as 2026-11-01; by default all", metavar="DAY"),
-    _completed("dags", "--dag", help="Only the DAG with this id", metavar="DAG_ID"),
-    _arg(
-        "--no-database",
-        help="Do not read Airflow's database, because the records are of another deployment",
-        action="store_true",
-    ),
+    _value("--parquet", "FOLDER", "Folder that keeps what was read, so that the next audit reads only what is new"),
+    _value("--since", "DAY", "First day, such as 2026-11-01; by default all"),
+    _completed("dags", "--dag", "DAG_ID", "Only the DAG with this id"),
+    _flag("--no-database", "Do not read Airflow's database, because the records are of another deployment"),
 )
 
 _KINDS: Final = (
@@ -76,313 +78,261 @@ _KINDS: Final = (
     "unused",
 )
 COMPARED: Final = (
-    _arg("--against", help="Folder of the records of another environment, to compare with", metavar="PATH"),
-    _arg("--kind", help="Only findings of this kind; repeatable", action="append", choices=_KINDS),
+    _value("--against", "PATH", "Folder of the records of another environment, to compare with"),
+    _arg("--kind", "Only findings of this kind; repeatable", action="append", choices=_KINDS),
 )
 
-KNOWN_REFERENCES: Final = _arg(
-    "--known", help="File with references: those that no record has are listed, too", metavar="FILE"
-)
+KNOWN_REFERENCES: Final = _value("--known", "FILE", "File with references: those that no record has are listed, too")
 
-REFERENCE_RUNS: Final = _arg(
-    "--runs",
-    help="List each try that used a reference, and when, in place of a row for each reference",
-    action="store_true",
+REFERENCE_RUNS: Final = _flag(
+    "--runs", "List each try that used a reference, and when, in place of a row for each reference"
 )
 
 WRITTEN_FINDINGS: Final = (
-    _arg("--report", help="HTML file to write, with the findings and plots of them", metavar="FILE"),
-    _arg("--output-parquet", help="Parquet file to write, with the findings", metavar="FILE"),
+    _value("--report", "FILE", "HTML file to write, with the findings and plots of them"),
+    _value("--output-parquet", "FILE", "Parquet file to write, with the findings"),
 )
 
 SEARCHED: Final = (
-    _arg(
+    _value(
         "paths",
-        help="Files and folders to search, also in object storage, such as s3://CONN_ID@BUCKET/PATH",
+        "PATH",
+        "Files and folders to search, also in object storage, such as s3://CONN_ID@BUCKET/PATH",
         nargs="*",
-        metavar="PATH",
     ),
-    _arg("--database", help="Also search the text in Airflow's own database", action="store_true"),
-    _arg("--references", help="File with references to search for; repeatable", action="append", metavar="FILE"),
-    _arg("--no-records", help="Do not search for the references of the records", action="store_true"),
-    _arg(
+    _flag("--database", "Also search the text in Airflow's own database"),
+    _each("--references", "FILE", "File with references to search for; repeatable"),
+    _flag("--no-records", "Do not search for the references of the records"),
+    _each(
         "--except",
-        help="Leave out references that are no secrets, such as '${vault:apps/db:user}'; * is any text; repeatable",
-        action="append",
+        "PATTERN",
+        "Leave out references that are no secrets, such as '${vault:apps/db:user}'; * is any text; repeatable",
         dest="excepted",
-        metavar="PATTERN",
     ),
-    _arg("--fingerprints", help="File with fingerprints of values; repeatable", action="append", metavar="FILE"),
-    _arg("--write-fingerprints", help="File to write, with the fingerprints of the values", metavar="FILE"),
-    _arg("--no-values", help="Ask no provider for values: search for fingerprints or tokens", action="store_true"),
-    _arg("--tokens", help="Find tokens of well-known formats, too", action="store_true"),
-    _arg("--baseline", help="File with accepted leaks: their ids, or the JSON of an audit", metavar="FILE"),
-    _arg(
-        "--state",
-        help="Folder that keeps what was searched, so that the next audit reads only what is new",
-        metavar="FOLDER",
-    ),
-    _arg(
-        "--reversed-copy",
-        help="Folder to write copies to, with references in place of the values",
-        metavar="FOLDER",
-    ),
+    _each("--fingerprints", "FILE", "File with fingerprints of values; repeatable"),
+    _value("--write-fingerprints", "FILE", "File to write, with the fingerprints of the values"),
+    _flag("--no-values", "Ask no provider for values: search for fingerprints or tokens"),
+    _flag("--tokens", "Find tokens of well-known formats, too"),
+    _value("--baseline", "FILE", "File with accepted leaks: their ids, or the JSON of an audit"),
+    _value("--state", "FOLDER", "Folder that keeps what was searched, so that the next audit reads only what is new"),
+    _value("--reversed-copy", "FOLDER", "Folder to write copies to, with references in place of the values"),
     *WRITTEN_FINDINGS,
 )
 
 SPARK_JOB: Final = (
-    _arg("--master", help="Spark's master; by default that of spark-defaults.conf, or local[*]", metavar="URL"),
-    _arg("--conf", help="Configuration of the Spark job: key=value; repeatable", action="append", metavar="K=V"),
+    _value("--master", "URL", "Spark's master; by default that of spark-defaults.conf, or local[*]"),
+    _each("--conf", "K=V", "Configuration of the Spark job: key=value; repeatable"),
 )
 
 RESOURCE: Final = (
-    _arg("--default", help="The deployment: the configuration that every job starts from", action="store_true"),
-    _completed("dags", "--dag", help="The DAG with this id", metavar="DAG_ID"),
-    _completed("tasks", "--task", help="The task with this id, in the DAG", metavar="TASK_ID"),
+    _flag("--default", "The deployment: the configuration that every job starts from"),
+    _completed("dags", "--dag", "DAG_ID", "The DAG with this id"),
+    _completed("tasks", "--task", "TASK_ID", "The task with this id, in the DAG"),
 )
 
 SHOWN: Final = (
-    _arg("--all", help="Also show keys that have only Spark's default", action="store_true"),
-    _completed("keys", "--key", help="Show only this key; repeatable", action="append", metavar="KEY"),
-    _arg("--synonyms", help="Show a row for each value of a key, in order of precedence", action="store_true"),
+    _flag("--all", "Also show keys that have only Spark's default"),
+    _completed("keys", "--key", "KEY", "Show only this key; repeatable", action="append"),
+    _flag("--synonyms", "Show a row for each value of a key, in order of precedence"),
 )
 
-WHY_NOT: Final = _arg(
+WHY_NOT: Final = _value(
     "--why-not",
-    help="Say why a setting does not apply, or that it does: KEY=VALUE, a key, a path of a file, or a layer as "
+    "KEY=VALUE|LAYER",
+    "Say why a setting does not apply, or that it does: KEY=VALUE, a key, a path of a file, or a layer as "
     "describe shows it",
-    metavar="KEY=VALUE|LAYER",
 )
 
-MAP_INDEX: Final = _arg("--map-index", help="Map index of an instance of a mapped task", type=int, metavar="I")
+MAP_INDEX: Final = _value("--map-index", "I", "Map index of an instance of a mapped task", type=int)
 
 RUNS: Final = (
-    _completed("runs", "--run", help="Show what the task had in the run with this id", metavar="RUN_ID"),
-    _arg("--try", help="Number of the try; by default the last one", type=int, dest="try_number", metavar="N"),
+    _completed("runs", "--run", "RUN_ID", "Show what the task had in the run with this id"),
+    _value("--try", "N", "Number of the try; by default the last one", type=int, dest="try_number"),
     MAP_INDEX,
     _completed(
         "sides",
         "--diff",
-        help="Show what differs between two of: now, RUN_ID, RUN_ID#TRY, the address of another deployment or, "
+        ("A", "B"),
+        "Show what differs between two of: now, RUN_ID, RUN_ID#TRY, the address of another deployment or, "
         "with --run, the number of a try",
         nargs=2,
-        metavar=("A", "B"),
     ),
 )
 
 _PAIRS: Final = "KEY=VALUE"
 CHANGES: Final = (
-    _arg(
-        "--add-config",
-        help="Set keys: k=v, or k1=v1,k2=\\[a,b] as in kafka-configs.sh; repeatable",  # \\[ for rich
-        action="append",
-        metavar=_PAIRS,
+    _each(
+        "--add-config", _PAIRS, "Set keys: k=v, or k1=v1,k2=\\[a,b] as in kafka-configs.sh; repeatable"
+    ),  # \\[ for rich
+    _value(
+        "--add-config-file", "FILE", "Set the keys of a properties or YAML file; - for properties on standard input"
     ),
-    _arg(
-        "--add-config-file",
-        help="Set the keys of a properties or YAML file; - for properties on standard input",
-        metavar="FILE",
-    ),
-    _arg("--delete-config", help="Delete keys: k1,k2; repeatable", action="append", metavar="KEY"),
-    _arg("--append", help="Add elements to a list: k=a,b; repeatable", action="append", metavar=_PAIRS),
-    _arg("--subtract", help="Remove elements from a list: k=a,b; repeatable", action="append", metavar=_PAIRS),
+    _each("--delete-config", "KEY", "Delete keys: k1,k2; repeatable"),
+    _each("--append", _PAIRS, "Add elements to a list: k=a,b; repeatable"),
+    _each("--subtract", _PAIRS, "Remove elements from a list: k=a,b; repeatable"),
 )
 
-VALIDATE_ONLY: Final = _arg("--validate-only", help="Check everything, but change nothing", action="store_true")
+VALIDATE_ONLY: Final = _flag("--validate-only", "Check everything, but change nothing")
 
 CHECKS: Final = (
-    _arg(
+    _value(
         "--if-version",
-        help="Change only if the resource is still at this version, the last that history shows",
+        "VERSION",
+        "Change only if the resource is still at this version, the last that history shows",
         type=int,
-        metavar="VERSION",
     ),
     VALIDATE_ONLY,
 )
 
-VERSION: Final = _arg(
+VERSION: Final = _value(
     "--to-version",
-    help="Version to restore, where 0 is before the first change; by default the one before the last change",
+    "VERSION",
+    "Version to restore, where 0 is before the first change; by default the one before the last change",
     type=int,
-    metavar="VERSION",
 )
 
 MOMENT: Final = _arg(
     "--at",
-    help="Test only the change (alter), or only the run of the task (render); by default both",
+    "Test only the change (alter), or only the run of the task (render); by default both",
     choices=("alter", "render"),
 )
 
-POLICIES_FILE: Final = _arg(
-    "--policies-file",
-    help="Policies file to test; by default the policies_file of the deployment",
-    metavar="FILE",
+POLICIES_FILE: Final = _value(
+    "--policies-file", "FILE", "Policies file to test; by default the policies_file of the deployment"
 )
 
 STATES: Final = (
-    _arg(
-        "--replace-file",
-        help="Read FILE in place of the layer file at PATH; repeatable",
-        action="append",
-        metavar="PATH=FILE",
-    ),
-    _arg(
+    _each("--replace-file", "PATH=FILE", "Read FILE in place of the layer file at PATH; repeatable"),
+    _value(
         "--environment",
-        help="File with lines NAME=VALUE: the environment variables of the jobs, in place of those of this process",
-        metavar="FILE",
+        "FILE",
+        "File with lines NAME=VALUE: the environment variables of the jobs, in place of those of this process",
     ),
-    _arg(
+    _value(
         "--from",
-        help="Git revision of the DAGs folder to begin with; by default the DAGs that Airflow has stored",
+        "REV",
+        "Git revision of the DAGs folder to begin with; by default the DAGs that Airflow has stored",
         dest="from_",
-        metavar="REV",
     ),
-    _arg(
+    _value(
         "--to",
-        help="Git revision of the DAGs folder to end with; by default the DAGs that Airflow has stored or, with "
+        "REV",
+        "Git revision of the DAGs folder to end with; by default the DAGs that Airflow has stored or, with "
         "--from, the files in the DAGs folder",
-        metavar="REV",
     ),
 )
 
-TIMEOUT: Final = _arg(
-    "--timeout", help="Seconds to import one DAG file; default 60", type=float, default=60, metavar="SECONDS"
-)
+TIMEOUT: Final = _value("--timeout", "SECONDS", "Seconds to import one DAG file; default 60", type=float, default=60)
 
-DETAILED: Final = _arg(
+DETAILED: Final = _flag(
     "--detailed-exit-code",
-    help="Exit with 0 if nothing changes and nothing is undecided, 2 if something changes or only a run knows, and 1 "
+    "Exit with 0 if nothing changes and nothing is undecided, 2 if something changes or only a run knows, and 1 "
     "for an error or a denial",
-    action="store_true",
 )
 
-DETAILED_VERDICTS: Final = _arg(
-    "--detailed-exit-code",
-    help="Exit with 2 if only a run knows whether a policy allows it, and none denies",
-    action="store_true",
+DETAILED_VERDICTS: Final = _flag(
+    "--detailed-exit-code", "Exit with 2 if only a run knows whether a policy allows it, and none denies"
 )
 
-CONNECTION_ID: Final = _arg(
-    "--conn-id",
-    help="Connection that defines the providers; by default the config_conn_id of the deployment",
-    metavar="CONN_ID",
+CONNECTION_ID: Final = _value(
+    "--conn-id", "CONN_ID", "Connection that defines the providers; by default the config_conn_id of the deployment"
 )
 
 CONNECTION: Final = (
     CONNECTION_ID,
-    _arg("--check", help="Ask each provider whether it can answer; reads no secret", action="store_true"),
+    _flag("--check", "Ask each provider whether it can answer; reads no secret"),
 )
 
 EXAMINED: Final = (
-    _arg(
-        "--only",
-        help="Make only these checks, such as providers,files; repeatable",
-        action="append",
-        metavar="NAME",
-    ),
+    _each("--only", "NAME", "Make only these checks, such as providers,files; repeatable"),
     CONNECTION_ID,
-    _arg(
-        "--timeout",
-        help="Seconds for each check and each provider; default 30",
-        type=float,
-        default=30,
-        metavar="SECONDS",
-    ),
+    _value("--timeout", "SECONDS", "Seconds for each check and each provider; default 30", type=float, default=30),
 )
 
 LINTED: Final = (
-    _arg(
+    _value(
         "paths",
-        help="DAG files, layer files (.properties, .conf, .yaml), policies (.yaml) or folders; by default those of "
+        "PATH",
+        "DAG files, layer files (.properties, .conf, .yaml), policies (.yaml) or folders; by default those of "
         "the deployment",
         nargs="*",
-        metavar="PATH",
     ),
-    _arg(
+    _flag(
         "--skip-other-yaml",
-        help="Leave out YAML files that are neither layer files nor policies, as a hook that gets all files needs",
-        action="store_true",
+        "Leave out YAML files that are neither layer files nor policies, as a hook that gets all files needs",
     ),
-    _arg("--providers", help="Properties file that defines the providers of all jobs", metavar="FILE"),
-    _arg(
+    _value("--providers", "FILE", "Properties file that defines the providers of all jobs"),
+    _value(
         "--conn-extra",
-        help="Extra of the connection that defines the providers of all jobs; - for standard input; by default, "
+        "JSON",
+        "Extra of the connection that defines the providers of all jobs; - for standard input; by default, "
         "connections are read from AIRFLOW_CONN_...",
-        metavar="JSON",
     ),
     TIMEOUT,
 )
 
 ADOPTED: Final = (
-    _arg("paths", help="DAG files or folders; by default the DAGs of the deployment", nargs="*", metavar="PATH"),
+    _value("paths", "PATH", "DAG files or folders; by default the DAGs of the deployment", nargs="*"),
     _arg(
         "--operators",
-        help="Keep the stock operators, which the setting apply_to configures, or use the classes of this package",
+        "Keep the stock operators, which the setting apply_to configures, or use the classes of this package",
         choices=("apply_to", "classes"),
         default="apply_to",
     ),
-    _arg(
+    _value(
         "--shared-by",
-        help="Number of jobs that must share a value before it moves to a layer file; default 3",
+        "N",
+        "Number of jobs that must share a value before it moves to a layer file; default 3",
         type=int,
         default=3,
-        metavar="N",
     ),
-    _arg(
+    _value(
         "--layers-folder",
-        help="Folder of the layer files, as jobs see it; by default layers/ in the folder of the DAG files",
-        metavar="PATH",
+        "PATH",
+        "Folder of the layer files, as jobs see it; by default layers/ in the folder of the DAG files",
     ),
-    _arg(
+    _value(
         "--connection-provider",
-        help="Name of the provider for Airflow connections; default connection",
+        "NAME",
+        "Name of the provider for Airflow connections; default connection",
         default="connection",
-        metavar="NAME",
     ),
-    _arg(
+    _value(
         "--variable-provider",
-        help="Name of the provider for Airflow variables; default variable",
+        "NAME",
+        "Name of the provider for Airflow variables; default variable",
         default="variable",
-        metavar="NAME",
     ),
-    _arg("--write", help="Write the patch, the report and the layer files into this new folder", metavar="FOLDER"),
+    _value("--write", "FOLDER", "Write the patch, the report and the layer files into this new folder"),
 )
 
-WRITTEN: Final = _arg("--output", "-o", help="Format; default plain", choices=("plain", "json"), default="plain")
-
-_OF_CODES: Final = {"action": "append", "metavar": "CODES"}
+WRITTEN: Final = _arg("--output -o", "Format; default plain", choices=("plain", "json"), default="plain")
 
 RULES: Final = (
-    _arg("--select", help="Apply only the rules with these codes, such as CP2,CP301", **_OF_CODES),
-    _arg("--ignore", help="Do not apply the rules with these codes", **_OF_CODES),
+    _each("--select", "CODES", "Apply only the rules with these codes, such as CP2,CP301"),
+    _each("--ignore", "CODES", "Do not apply the rules with these codes"),
 )
 
 _FORMATS: Final = ("plain", "json", "sarif", "junit")
-REPORT: Final = _arg("--output", "-o", help="Format of the report; default plain", choices=_FORMATS, default="plain")
+REPORT: Final = _arg("--output -o", "Format of the report; default plain", choices=_FORMATS, default="plain")
 
 SERVER: Final = (
-    _arg(
-        "--server",
-        help="Airflow's address, to use its REST interface; by default AIRFLOW_CONFIG_PROVIDERS_SERVER",
-        metavar="URL",
+    _value(
+        "--server", "URL", "Airflow's address, to use its REST interface; by default AIRFLOW_CONFIG_PROVIDERS_SERVER"
     ),
-    _arg(
+    _value(
         "--token-file",
-        help="File with your token for the server; - for standard input; by default AIRFLOW_CLI_TOKEN",
-        metavar="FILE",
+        "FILE",
+        "File with your token for the server; - for standard input; by default AIRFLOW_CLI_TOKEN",
     ),
-    _arg("--username", help="Your user name on the server; gets a token with your password", metavar="NAME"),
-    _arg(
-        "--password-file",
-        help="File with your password, - for standard input; otherwise you are prompted",
-        metavar="FILE",
-    ),
-    _arg("--allow-plain-http", help="Send the token unencrypted to another machine", action="store_true"),
+    _value("--username", "NAME", "Your user name on the server; gets a token with your password"),
+    _value("--password-file", "FILE", "File with your password, - for standard input; otherwise you are prompted"),
+    _flag("--allow-plain-http", "Send the token unencrypted to another machine"),
 )
 
-FILE_OF_POLICIES: Final = _arg("file", help="File of policies", metavar="FILE")
+FILE_OF_POLICIES: Final = _value("file", "FILE", "File of policies")
 
 SCHEMA: Final = (
-    _arg("kind", help="Layer files, or files of policies", choices=("layer", "policies")),
-    _arg("--spark-version", help="Version of Spark; by default the newest one", metavar="VERSION"),
+    _arg("kind", "Layer files, or files of policies", choices=("layer", "policies")),
+    _value("--spark-version", "VERSION", "Version of Spark; by default the newest one"),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 from urllib.parse import SplitResult, quote, urlsplit
 
 from airflow_config_providers.cli.failing import WrongArgumentsError
@@ -17,7 +17,7 @@ from airflow_config_providers.core.document import MOST_VALUES, has_too_many_val
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.failures import error_of
-from airflow_config_providers.deployment.rows import NOT_READ_HERE, KeySelection, Row, of_json
+from airflow_config_providers.deployment.rows import NOT_READ_HERE, ChangeChecks, KeySelection, Row, of_json
 from airflow_config_providers.deployment.why_not import Reading, refusals, why_not
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -48,6 +48,9 @@ _ELSEWHERE: Final = (
     "A server cannot be asked for {}: in an address, its name would lead elsewhere. Correct the name, or run the "
     "command without a server."
 )
+
+
+_UNCHECKED: Final = ChangeChecks(validate_only=False, if_version=None)
 
 
 class ServerConfigurations:
@@ -83,16 +86,11 @@ class ServerConfigurations:
         return why_not(asked, self.describe(resource, KeySelection()), reading)
 
     def alter(
-        self,
-        resource: ConfigResource,
-        operations: Sequence[AlterConfigOp],
-        *,
-        validate_only: bool = False,
-        if_version: int | None = None,
+        self, resource: ConfigResource, operations: Sequence[AlterConfigOp], **checks: Unpack[ChangeChecks]
     ) -> list[Row]:
         """Change keys, and return what applies now."""
         changes = [{"op": one.op.name, "name": one.name, "value": one.value} for one in operations]
-        body = {"operations": changes, "validate_only": validate_only, "if_version": if_version}
+        body = {"operations": changes, **_UNCHECKED, **checks}
         return self._rows("PATCH", path(resource), body=body)
 
     def history(self, resource: ConfigResource) -> list[Row]:
@@ -100,15 +98,10 @@ class ServerConfigurations:
         return self._rows("GET", f"{path(resource)}/history")
 
     def rollback(
-        self,
-        resource: ConfigResource,
-        *,
-        to_version: int | None = None,
-        validate_only: bool = False,
-        if_version: int | None = None,
+        self, resource: ConfigResource, *, to_version: int | None = None, **checks: Unpack[ChangeChecks]
     ) -> list[Row]:
         """Restore a version, and return what applies now."""
-        body = {"to_version": to_version, "validate_only": validate_only, "if_version": if_version}
+        body = {"to_version": to_version, **_UNCHECKED, **checks}
         return self._rows("POST", f"{path(resource)}/rollback", body=body)
 
     def refresh(self, resource: ConfigResource) -> list[Row]:
@@ -180,10 +173,6 @@ def _refusal(address: str, status: int, content: Mapping[str, Any]) -> ConfigPro
     )
 
 
-class _TooLargeError(Exception):
-    """A server has sent more than we read; the argument says how much."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """A whole answer of a server."""
@@ -244,8 +233,6 @@ class ServerClient:
             answer = self._in_time(method, path, query=query, body=body)
         except httpx.HTTPError as error:
             failure = _failure(self.address, error, is_change=method != "GET")
-        except _TooLargeError as error:
-            failure = _too_large(self.address, str(error), is_change=method != "GET")
         except (ValueError, httpx.InvalidURL) as error:  # a name is too long, or not valid in HTTP
             failure = WrongArgumentsError(f"{printable(self.address)}: invalid request ({type(error).__name__}).")
         else:
@@ -269,11 +256,12 @@ class ServerClient:
     def _send(self, method: str, path: str, *, query: Sequence[tuple[str, str]], body: Any) -> _Answer:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         address = f"{self.address}{path}"
+        too_large = partial(_too_large, self.address, is_change=method != "GET")
         with (
             self._opened() as client,
             client.stream(method, address, params=list(query), json=body, headers=headers) as answer,
         ):
-            return _Answer(answer.status_code, answer.is_redirect, _bounded(answer.iter_bytes()))
+            return _Answer(answer.status_code, answer.is_redirect, _bounded(answer.iter_bytes(), too_large))
 
     def _opened(self) -> httpx.Client:
         import httpx  # noqa: PLC0415 - slow to import
@@ -300,19 +288,19 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _bounded(pieces: Iterable[bytes]) -> bytes:
+def _bounded(pieces: Iterable[bytes], too_large: Callable[[str], ConfigException]) -> bytes:
     """
     Return ``pieces`` as one.
 
-    :raises _TooLargeError: there are too many, or too many values of JSON in them
+    :raises ConfigException: that of ``too_large``: there are too many, or too many values of JSON in them
     """
     found = bytearray()
     for piece in pieces:
         found += piece
         if len(found) > _MEBIBYTES * 1024 * 1024:
-            raise _TooLargeError(f"more than {_MEBIBYTES} MiB")
+            raise too_large(f"more than {_MEBIBYTES} MiB")
     if has_too_many_values(content := bytes(found)):
-        raise _TooLargeError(f"more than {MOST_VALUES:,} values")
+        raise too_large(f"more than {MOST_VALUES:,} values")
     return content
 
 

@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from airflow_config_providers.core.errors import guarded
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -175,3 +175,14 @@ def _content(info: str, name: str) -> bytes:
         return b""
     finally:
         os.close(descriptor)
+
+
+def installed(name: str, missing: str) -> Any:
+    """
+    Return a module of a package that only an extra installs.
+
+    :raises ConfigException: with the sentence ``missing``; the module cannot be imported
+    """
+    with suppress(ImportError):
+        return importlib.import_module(name)
+    raise ConfigException(missing)

@@ -7,6 +7,7 @@ import pwd
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any, Final
 
 from airflow_config_providers import settings
@@ -119,7 +120,7 @@ class DeployedLayers:
         self._caller = caller
         self._known: dict[ConfigResource, Sequence[ConfigLayer]] = {}
         self._jobs: dict[ConfigResource, list[JobRules]] = {}
-        self._dags: dict[str, Any] = {}
+        self._dag = cache(partial(stored_dag, caller=caller))
 
     def __call__(self, resource: ConfigResource) -> Sequence[ConfigLayer]:
         """
@@ -241,11 +242,6 @@ class DeployedLayers:
         if dag is None:
             return []
         return [task for task in dag.tasks if resource.task_id in ("", task.task_id) and is_configured(task)]
-
-    def _dag(self, dag_id: str) -> Any:
-        if dag_id not in self._dags:
-            self._dags[dag_id] = stored_dag(dag_id, self._caller)
-        return self._dags[dag_id]
 
 
 def _no_task(resource: ConfigResource, known: Sequence[str]) -> str:

@@ -132,8 +132,8 @@ def _tables(connection: Any) -> tuple[list[Any], Mapping[str, str]]:
 
     import_all_models()  # type: ignore[no-untyped-call] # Airflow's own
     own = Base.metadata
-    others = other_tables(connection, own.schema, {table.name for table in own.tables.values()})
-    return [*others.tables, *own.tables.values()], others.unread
+    others, unread = other_tables(connection, own.schema, {table.name for table in own.tables.values()})
+    return [*others, *own.tables.values()], unread
 
 
 def _database(url: Any, found: Sequence[Any], unread: Mapping[str, str], read: FetchRows) -> TextDatabase:
@@ -265,19 +265,7 @@ def _pages_by_key(query: _Query, read: FetchRows) -> Iterator[list[Sequence[Any]
         page = read(statement.where(sa.tuple_(*query.key) > sa.tuple_(*last)))
 
 
-@dataclass(frozen=True, slots=True)
-class OtherTables:
-    """
-    The tables that are not Airflow's own, such as the logs of edge_logs, as SQLAlchemy has them.
-
-    :param unread: name -> why a table is missing in ``tables``
-    """
-
-    tables: Sequence[Any]
-    unread: Mapping[str, str]
-
-
-def other_tables(connection: Any, schema: str | None, own: Collection[str]) -> OtherTables:
+def other_tables(connection: Any, schema: str | None, own: Collection[str]) -> tuple[list[Any], dict[str, str]]:
     """
     Return the tables of a database that are not among ``own``; without the partitions of others.
 
@@ -298,7 +286,7 @@ def other_tables(connection: Any, schema: str | None, own: Collection[str]) -> O
             unread[name] = f"The database does not say which columns it has ({type(error).__name__})."
         else:
             found.append(_without_types(table) if is_sqlite else table)
-    return OtherTables(found, unread)
+    return found, unread
 
 
 def _without_types(table: Any) -> Any:

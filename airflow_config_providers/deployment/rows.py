@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType, parse_type
@@ -35,19 +35,19 @@ from airflow_config_providers.spark.substitutions import is_substituted_by_spark
 Row = Mapping[str, Any]
 
 DETAILS: Final = (
-    "alterable_at",
-    "applied_source",
-    "bundle_folder",
-    "hashes",
-    "or_from",
-    "synonyms",
-    "warnings",
-    "winner",
+    *("alterable_at", "applied_source", "bundle_folder", "hashes", "or_from", "synonyms", "warnings", "winner"),
 )
 """Columns of a description or a change that only programs get."""
 
 HINTS: Final = 10
 """The number of unknown keys for which a message suggests the nearest name; the search goes through all keys."""
+
+
+class ChangeChecks(TypedDict, total=False):
+    """What a change of dynamic configuration can ask for: to only be checked, and to be for a version."""
+
+    validate_only: bool
+    if_version: int | None
 
 
 class Hidden:
@@ -224,17 +224,9 @@ def _past(key: str, value: Value | None) -> str | None:
     return HIDDEN if not isinstance(value, str) or is_secret(key, value) else value
 
 
-KEY_COLUMNS: Final = (
-    "typed",
-    "default",
-    "unit",
-    "allowed_values",
-    "documentation",
-    "since",
-    "deprecated",
-    "removed",
-    "successor",
-)
+_NOTES: Final = ("unit", "allowed_values", "documentation", "since", "deprecated", "removed", "successor")
+
+KEY_COLUMNS: Final = ("typed", "default", *_NOTES)
 """The columns of ``key_columns``; only programs get them."""
 
 _PER_MILLISECOND: Final = 1000
@@ -251,13 +243,9 @@ def key_columns(key: str, value: Any, version: str | None = None) -> Row:
     return {
         "typed": typed(key, value, definition, unit=notes.unit) if isinstance(value, str) else None,
         "default": definition.default_texts().get(key),
-        "unit": notes.unit,
+        **{name: getattr(notes, name) for name in _NOTES},
         "allowed_values": list(notes.allowed_values),
         "documentation": " ".join(notes.documentation.split()),
-        "since": notes.since,
-        "deprecated": notes.deprecated,
-        "removed": notes.removed,
-        "successor": notes.successor,
     }
 
 

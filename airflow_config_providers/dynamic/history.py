@@ -243,17 +243,14 @@ def _change(found: Mapping[str, Any]) -> Change:
         {str(key): None if value is None else value_of(value) for key, value in found[part].items()}
         for part in ("was", "became")
     )
-    at, by, event = str(found["at"]), str(found["by"]), str(found.get("event", ""))
-    more = unknown(found, "version", "task", "at", "by", "event", "restored", "was", "became")
-    restored = None if found.get("restored") is None else int(found["restored"])
     return Change(
         int(found["version"]),
         str(found["task"]),
-        at=at,
-        by=by,
+        at=str(found["at"]),
+        by=str(found["by"]),
         was=was,
         became=became,
-        event=event,
-        more=more,
-        restored=restored,
+        event=str(found.get("event", "")),
+        more=unknown(found, "version", "task", "at", "by", "event", "restored", "was", "became"),
+        restored=None if found.get("restored") is None else int(found["restored"]),
     )

@@ -318,7 +318,7 @@ class DagReader(ClosedOnExit):
         except (OSError, EOFError, ValueError):
             rule, problem = DAG_IMPORT, "The DAG file ended the process that imported it."
         else:
-            return _dag_file(path, absolute, found, is_stored=source.is_stored)
+            return _dag_file(path, absolute, found)
         self._end()
         return DagFile(findings=(Finding(rule, SourcePlace(path), problem),))
 
@@ -333,30 +333,12 @@ class DagReader(ClosedOnExit):
             worker.end()
 
 
-def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: bool) -> DagFile:
-    errors = (import_error(absolute, trace) for trace in found["errors"])
+def _dag_file(path: str, absolute: str, found: dict[str, Any]) -> DagFile:
+    """Return what the process has found in a DAG file. No message has a value of it."""
+    errors = (import_error(absolute, trace) for trace in found.pop("errors"))
     findings = tuple(replace(one, place=replace(one.place, path=path)) for one in errors)
     try:
-        return _with_jobs(found, findings, is_stored=is_stored)
-    except msgspec.ValidationError as error:
+        return replace(msgspec.convert(found, DagFile), findings=findings)
+    except msgspec.ValidationError as error:  # which has types and places, but not the values
         problem = _NOT_UNDERSTOOD.format(printable(str(error)))
     return DagFile(findings=(*findings, Finding(DAG_IMPORT, SourcePlace(path), problem)))
-
-
-def _with_jobs(found: dict[str, Any], findings: tuple[Finding, ...], *, is_stored: bool) -> DagFile:
-    """
-    Return what the process has found in a DAG file.
-
-    :raises ValidationError: a value has another type; the message has the types and the place, but not the value
-    """
-    if is_stored:
-        return DagFile(
-            findings=findings,
-            stored=msgspec.convert(found["jobs"], tuple[StoredJob, ...]),
-            texts=msgspec.convert(found.get("texts", ()), tuple[StoredTexts, ...]),
-        )
-    return DagFile(
-        msgspec.convert(found["jobs"], tuple[WrittenJob, ...]),
-        findings,
-        others=msgspec.convert(found.get("others", ()), tuple[WrittenEntry, ...]),
-    )

@@ -297,7 +297,7 @@ def _read(*, path: str, name: str, roots: list[str], is_stored: bool = False, da
         bag.process_file(path, only_if_updated=False)
         found = _stored_parts(bag) if is_stored else _checked_parts(bag, name, path)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the file is reported, and the next one is read
-        return {"jobs": [], "errors": [*_errors(bag), f"{type(error).__module__}.{type(error).__name__}"]}
+        return {"errors": [*_errors(bag), f"{type(error).__module__}.{type(error).__name__}"]}
     return {**found, "errors": _errors(bag)}
 
 
@@ -315,9 +315,9 @@ def _checked_parts(bag: Any, name: str, path: str) -> dict[str, list[dict[str, A
 
 
 def _stored_parts(bag: Any) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {"jobs": [], "texts": []}
+    found: dict[str, list[dict[str, Any]]] = {"stored": [], "texts": []}
     for one in chain.from_iterable(map(stored_parts, bag.dags.values())):
-        found["jobs" if isinstance(one, StoredJob) else "texts"].append(asdict(one))
+        found["stored" if isinstance(one, StoredJob) else "texts"].append(asdict(one))
     return found
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
-from airflow_config_providers.core.text import first_of, one_line
+from airflow_config_providers.core.text import first_of, grouped, one_line
 
 
 class FindingLevel(Enum):
@@ -71,13 +71,7 @@ UNSTORABLE: Final = Rule(
 REPEATED_KEY: Final = Rule("CP401", "repeated-key", _ERROR, "A layer file sets a key twice.")
 DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", _NOTE, "A value loses in every task that reads it.")
 
-RULES: Final = (
-    *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
-    *(MALFORMED, UNKNOWN, UNCONFIGURED, UNRESOLVED, EXPOSED, TAKEN_FOR_VALUE, UNREAD_DEFINITION),
-    LITERAL_SECRET,
-    *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY, ABSENT_KEY, UNSTORABLE),
-    *(REPEATED_KEY, DEAD_OVERRIDE),
-)
+RULES: Final = tuple(one for one in tuple(globals().values()) if isinstance(one, Rule))
 """All rules, by code."""
 
 UNREAD: Final = frozenset({DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE})
@@ -155,16 +149,9 @@ class Finding:
 
 def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return ``findings`` by place. A loop makes many tasks of one line: such findings become one."""
-    tasks: dict[Finding, dict[str, None]] = {}
-    for one in findings:
-        without_task = Finding(one.rule, SourcePlace(one.place.path, one.place.line), one.message)
-        tasks.setdefault(without_task, {})[one.place.task] = None
-    merged = [
-        Finding(one.rule, SourcePlace(one.place.path, one.place.line, _named(list(names))), one.message)
+    tasks = grouped((replace(one, place=replace(one.place, task="")), one.place.task) for one in findings)
+    merged = (
+        replace(one, place=replace(one.place, task=first_of(names, most=1, noun="task")))
         for one, names in tasks.items()
-    ]
+    )
     return sorted(merged, key=lambda one: (one.place.path, one.place.line or 0, one.rule.code, one.text))
-
-
-def _named(tasks: list[str]) -> str:
-    return first_of(tasks, most=1, noun="task")

@@ -18,7 +18,7 @@ from airflow_config_providers.core.provider_definition import (
 )
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, translating
 from airflow_config_providers.job.providers import (
     OF_DRIVER,
     Definitions,
@@ -99,12 +99,9 @@ def in_environment(conn_id: str) -> KnownProviders | None:
     text = os.environ.get(f"{_PREFIX}{conn_id.upper()}")
     if text is None:
         return None
-    try:
+    unread = f"The connection in {printable(_PREFIX + conn_id.upper())} cannot be read. Correct it."
+    with translating(Exception, lambda _: ConfigException(unread)):  # that of any parser could quote a password
         connection = Connection.from_json(text, conn_id) if text.startswith("{") else Connection.from_uri(text, conn_id)
-    except Exception:  # noqa: BLE001 - the error of any parser could quote a password
-        connection = None
-    if connection is None:
-        raise ConfigException(f"The connection in {printable(_PREFIX + conn_id.upper())} cannot be read. Correct it.")
     found = _of_connection(connection, home=home_of(conn_id), place=_PREFIX + conn_id.upper())
     return found if found.names or found.unlisted else replace(found, home=home_of(conn_id, connection.conn_type))
 

@@ -130,23 +130,6 @@ def _literals(node: ast.AST) -> Iterator[tuple[str, int]]:
         yield from ((keyword.arg, keyword.value.lineno) for keyword in node.keywords if keyword.arg)
 
 
-def jobs(dag: Any, path: str, lines: SourceLines) -> Iterator[WrittenJob]:
-    """Yield the job of each task that is configured, or whose operator could be."""
-    for task in dag.tasks:
-        spec = spec_of(class_of(task))
-        if spec is not None or is_configured(task):
-            yield _TaskReader(task, spec or OperatorSpec(), path, lines).job()
-
-
-def other_texts(dag: Any, path: str, lines: SourceLines) -> Iterator[WrittenEntry]:
-    """Yield the strings with references of tasks that are no jobs; the origin of each is the class of the task."""
-    for task in dag.tasks:
-        kind = class_of(task)
-        if spec_of(kind) is None and not is_configured(task) and not _handles_references(kind):
-            reader = _TaskReader(task, OperatorSpec(), path, lines)
-            yield from (replace(text, origin=kind.__name__) for text in reader.texts())
-
-
 def _handles_references(kind: type) -> bool:
     """Return whether a class that is not configured has references for a reason: it watches them or passes them on."""
     return any(
@@ -301,9 +284,19 @@ def _options(task: Any) -> JobOptions:
 
 
 def parts(dags: Collection[Any], path: str, source: bytes) -> tuple[list[WrittenJob], list[WrittenEntry]]:
-    """Return the jobs of ``dags``, which the file at ``path`` with the text ``source`` has made, and other texts."""
-    lines = SourceLines(source)
-    return (
-        [job for dag in dags for job in jobs(dag, path, lines)],
-        [text for dag in dags for text in other_texts(dag, path, lines)],
-    )
+    """
+    Return the jobs of ``dags``, which the file at ``path`` with the text ``source`` has made, and other strings.
+
+    A task is a job if it is configured, or if its operator could be. Of other tasks, the strings with references are
+    returned; the origin of each is the class of the task.
+    """
+    lines, jobs, others = SourceLines(source), list[WrittenJob](), list[WrittenEntry]()
+    for task in (task for dag in dags for task in dag.tasks):
+        kind = class_of(task)
+        spec = spec_of(kind)
+        if spec is not None or is_configured(task):
+            jobs.append(_TaskReader(task, spec or OperatorSpec(), path, lines).job())
+        elif not _handles_references(kind):
+            found = _TaskReader(task, OperatorSpec(), path, lines).texts()
+            others += (replace(text, origin=kind.__name__) for text in found)
+    return jobs, others

@@ -24,8 +24,7 @@ from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.masker import mask_secrets
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit.leaks.leak_audit import LeakRequest
-from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
-from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport, page, summary
 from airflow_config_providers.spark.audit.report_file import LEAK, require_places, write_findings, write_page
 
 

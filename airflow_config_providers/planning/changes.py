@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from jinja2 import Environment, TemplateError, meta, nodes
 
@@ -28,6 +28,9 @@ from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.state import State
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.policy_request import value_seen_by_policies
+
+_Outcome = TypeVar("_Outcome")
+Layers = Sequence[ConfigLayer]
 
 _DEFERRED: Final = "deferred"
 
@@ -100,23 +103,19 @@ class Comparison:
 
         Tasks with equal layers are compared once.
         """
-        known: dict[Hashable, list[KeyChange]] = {}
+        compare: Callable[[Layers, Layers], list[KeyChange]] = once(self._compared, same=[])
         for task in sorted(tasks):
             before, after = (state.layers(task, warn=self.warn) for state in (self.before, self.after))
-            old, new = [*before, self.before.arguments(task)], [*after, self.after.arguments(task)]
-            marks = mark(old), mark(new)
-            if marks not in known:
-                known[marks] = list(self._compared(old, new)) if marks[0] != marks[1] else []
+            keys = compare([*before, self.before.arguments(task)], [*after, self.after.arguments(task)])
             is_new, is_removed = task not in self.before.jobs, task not in self.after.jobs
-            if known[marks] or is_new or is_removed:
-                yield TaskChange(task, known[marks], before=before, after=after, is_new=is_new, is_removed=is_removed)
+            if keys or is_new or is_removed:
+                yield TaskChange(task, keys, before=before, after=after, is_new=is_new, is_removed=is_removed)
             self.tick()
 
-    def _compared(self, before: Sequence[ConfigLayer], after: Sequence[ConfigLayer]) -> Iterator[KeyChange]:
+    def _compared(self, before: Layers, after: Layers) -> list[KeyChange]:
         old, new = (LayeredConfig(layers, spark_definition()) for layers in (before, after))
-        for key in sorted(old.settled.keys() | new.settled.keys()):
-            if self._differs(key, old, new):
-                yield KeyChange(key, _entry(old, key), _entry(new, key))
+        keys = sorted(old.settled.keys() | new.settled.keys())
+        return [KeyChange(key, _entry(old, key), _entry(new, key)) for key in keys if self._differs(key, old, new)]
 
     def _differs(self, key: str, old: LayeredConfig, new: LayeredConfig) -> bool:
         before, after = old.settled.get(key), new.settled.get(key)
@@ -139,10 +138,27 @@ def _entry(config: LayeredConfig, key: str) -> ConfigEntry | None:
 
 
 def mark(layers: Sequence[ConfigLayer]) -> Hashable:
-    """Return what is equal for equal layers."""
+    """Return what equal layers have in common; tasks with equal ones have the same changes."""
     return tuple(
         (layer.source, layer.name, tuple(layer.configs.items()), tuple(layer.origins.items())) for layer in layers
     )
+
+
+def once(compare: Callable[[Layers, Layers], _Outcome], same: _Outcome) -> Callable[[Layers, Layers], _Outcome]:
+    """
+    Return ``compare`` for the layers of many tasks, of which few differ: it is called once for equal ones.
+
+    :param same: the outcome if nothing differs
+    """
+    known: dict[Hashable, _Outcome] = {}
+
+    def compared(old: Layers, new: Layers) -> _Outcome:
+        marks = mark(old), mark(new)
+        if marks not in known:
+            known[marks] = compare(old, new) if marks[0] != marks[1] else same
+        return known[marks]
+
+    return compared
 
 
 def undecided_tasks(
@@ -159,11 +175,13 @@ def undecided_tasks(
     if not chosen or before.environ != after.environ:
         return list(chosen)
     differing = _differing(set[str]().union(*chosen.values()), files)
-    winners = _Winners(before, after)
+    differ = once(_differ_near_files, same=False)
     return [
         task
         for task, paths in chosen.items()
-        if before.files(task) != after.files(task) or paths & differing or winners.differ_near_files(task)
+        if before.files(task) != after.files(task)
+        or paths & differing
+        or differ(*(state.layers(task, warn=no_notes) for state in (before, after)))
     ]
 
 
@@ -175,23 +193,6 @@ def _differing(paths: Collection[str], files: ChangedFiles) -> set[str]:
     """Return those of ``paths`` with which a run can have another file than before."""
     by_code = set(filter(depends_on_code, paths))
     return files.could_be(paths) | (by_code if by_code and files.have_code else set())
-
-
-@dataclass(frozen=True, slots=True)
-class _Winners:
-    """Compares the layers that win in two states. Tasks with equal layers are compared once."""
-
-    before: State
-    after: State
-    _known: dict[Hashable, bool] = field(default_factory=dict)
-
-    def differ_near_files(self, task: ConfigResource) -> bool:
-        """Return whether another layer wins for a key of a task, and a file can beat one of the two."""
-        old, new = (state.layers(task, warn=no_notes) for state in (self.before, self.after))
-        marks = mark(old), mark(new)
-        if marks not in self._known:
-            self._known[marks] = marks[0] != marks[1] and _differ_near_files(old, new)
-        return self._known[marks]
 
 
 def _differ_near_files(old: Sequence[ConfigLayer], new: Sequence[ConfigLayer]) -> bool:

@@ -279,10 +279,7 @@ def changed_keys(plan: Plan) -> list[Row]:
     changes += [(change.task, _whole(change)) for change in plan.tasks if not change.keys]
     return [
         {
-            "change": row["change"],
-            "key": row["key"],
-            "before": row["before"],
-            "after": row["after"],
+            **{column: row[column] for column in ("change", "key", "before", "after")},
             "before_layer": _layer(row, "before"),
             "after_layer": _layer(row, "after"),
             "tasks": named(tasks),

@@ -68,15 +68,12 @@ class State:
 
         :param warn: is called with each note for the reader, the first time
         """
-        if task not in self._found:
-            self._found[task] = self._layers(task, warn)
-        return self._found[task]
-
-    def _layers(self, task: ConfigResource, warn: Warn) -> Sequence[ConfigLayer]:
         if task not in self.jobs:
             return ()
-        below = deployed_layers(self.jobs[task], self.environ, warn=warn, read_file=self.read_file)
-        return [*self.dynamic(task), *below]
+        if task not in self._found:
+            below = deployed_layers(self.jobs[task], self.environ, warn=warn, read_file=self.read_file)
+            self._found[task] = [*self.dynamic(task), *below]
+        return self._found[task]
 
     def chosen_files(self, task: ConfigResource) -> list[str]:
         """Return the paths, with templates and references, of the layer files of a task that only a run knows."""

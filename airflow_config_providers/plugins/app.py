@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
+from pkgutil import get_data
 from typing import Annotated, Any, Final
 
+import yaml
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import get_user, requires_access_dag
 from fastapi import APIRouter, Depends, FastAPI, Query
@@ -45,59 +48,12 @@ from airflow_config_providers.spark.key_notes import key_notes
 
 OPENAPI_PATH: Final = "/openapi.json"
 
-_OPERATION: Final = {
-    "type": "object",
-    "required": ["name"],
-    "additionalProperties": False,
-    "properties": {
-        "op": {"enum": ["SET", "DELETE", "APPEND", "SUBTRACT"], "default": "SET"},
-        "name": {"type": "string"},
-        "value": {"type": ["string", "null"]},
-    },
-}
 
-
-def _body(required: tuple[str, ...] = (), **fields: Any) -> Mapping[str, Any]:
-    schema = {"type": "object", "required": list(required), "additionalProperties": False, "properties": fields}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-_VALIDATE_ONLY: Final = {"type": "boolean", "default": False, "description": "Check everything, and change nothing."}
-_IF_VERSION: Final = {"type": ["integer", "null"], "description": "Change only if the resource is at this version."}
-
-_SETTING: Final = {"type": "string", "description": "KEY=VALUE, a key, a path of a file, or the name of a layer."}
-
-BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "alter": _body(
-        ("operations",),
-        operations={"type": "array", "items": _OPERATION, "minItems": 1},
-        validate_only=_VALIDATE_ONLY,
-        if_version=_IF_VERSION,
-    ),
-    "rollback": _body(to_version={"type": ["integer", "null"]}, validate_only=_VALIDATE_ONLY, if_version=_IF_VERSION),
-    "refresh": _body(),
-    **dict.fromkeys(("why_not", "why_not_with_dry_run", "why_not_of_run"), _body(("setting",), setting=_SETTING)),
-}
-"""The bodies of requests, by the name of the function. They are read without FastAPI, whose errors quote them."""
-
-_ROWS: Final = {"type": "array", "items": {"type": "object"}}
-_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
-
-
-def _answer(description: str, **fields: Any) -> dict[str, Any]:
-    content = {"application/json": {"schema": {"type": "object", "properties": fields}}}
-    return {"description": description, "content": content}
-
-
-ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    200: _answer(
-        "The rows, with references in place of values, and notes for the reader.",
-        resource={"type": "string"},
-        rows=_ROWS,
-        notes=_TEXTS,
-    ),
-    "default": _answer("The problems, without values.", kind={"type": "string"}, problems=_TEXTS, notes=_TEXTS),
-}
+@cache
+def _documented() -> Mapping[str, Any]:
+    """Return the bodies of requests, by the name of the function, and the answers."""
+    found: Mapping[str, Any] = yaml.safe_load(get_data(__package__, "openapi.yaml") or b"")
+    return found
 
 
 def openapi_document(app: FastAPI, root_path: str) -> dict[str, Any]:
@@ -188,7 +144,7 @@ def make_app() -> FastAPI:
 
 def make_router() -> APIRouter:
     """Return the routes, which are the same for each kind of resource."""
-    router = APIRouter(prefix=VERSION, route_class=ProblemRoute, responses=ANSWERS)
+    router = APIRouter(prefix=VERSION, route_class=ProblemRoute, responses=_documented()["answers"])
     for path, reading, changing in _RESOURCES:
         _add_reading(router, path, reading)
         _add_changing(router, path, changing)
@@ -219,8 +175,9 @@ def _add_changing(router: APIRouter, path: str, rights: Sequence[Any]) -> None:
 
 
 def _add_with_body(router: APIRouter, method: str, *, path: str, answer: Callable[..., Response], rights: Any) -> None:
-    body = dict(BODIES[answer.__name__])
-    router.add_api_route(path, answer, methods=[method], dependencies=rights, openapi_extra=body)
+    content = {"application/json": {"schema": _documented()["bodies"][answer.__name__]}}
+    extra = {"requestBody": {"required": True, "content": content}}
+    router.add_api_route(path, answer, methods=[method], dependencies=rights, openapi_extra=extra)
 
 
 def about_itself(request: Request) -> Response:

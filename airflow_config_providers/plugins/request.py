@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, TypedDict
+from typing import Annotated, Any, Final
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -22,7 +22,7 @@ from airflow_config_providers.core.text import is_storable, is_unicode, nearest,
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
-from airflow_config_providers.deployment.rows import Row, as_json
+from airflow_config_providers.deployment.rows import ChangeChecks, Row, as_json
 from airflow_config_providers.dynamic.planner import LONGEST_VALUE, refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
@@ -41,20 +41,13 @@ _REQUIRED: Final = object()
 _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a string"}
 
 
-class Checks(TypedDict):
-    """The arguments that every change takes."""
-
-    validate_only: bool
-    if_version: int | None
-
-
-class Alteration(Checks):
+class Alteration(ChangeChecks):
     """The arguments of ``DeployedConfigurations.alter`` that a body has."""
 
     operations: Sequence[AlterConfigOp]
 
 
-class Rollback(Checks):
+class Rollback(ChangeChecks):
     """The arguments of ``DeployedConfigurations.rollback`` that a body has."""
 
     to_version: int | None
@@ -83,9 +76,9 @@ def rolled_back(body: Mapping[str, Any]) -> Rollback:
     return {"to_version": fields.take("to_version", int, None), **_checks(fields)}
 
 
-def _checks(fields: _Fields) -> Checks:
+def _checks(fields: _Fields) -> ChangeChecks:
     """Take what every change has, and end: what is not taken yet is an unknown field."""
-    found: Checks = {
+    found: ChangeChecks = {
         "validate_only": fields.take("validate_only", bool, False),
         "if_version": fields.take("if_version", int, None),
     }

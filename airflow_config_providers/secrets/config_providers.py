@@ -56,19 +56,16 @@ _NO_FILES: Final = (
 
 _SETTING: Final = "setting"
 
-_DENIED: Final = "is denied"
-_UNAVAILABLE: Final = "is unavailable"
-_UNDEFINED: Final = "cannot be resolved"
-_WRONG: Final = "is defined wrongly"
 _UNRESOLVED: Final = "cannot be resolved, and Airflow must not use its default instead"
 
 _OUTCOMES: Final = {
-    UnresolvedReferenceError: _UNRESOLVED,
-    AccessDeniedError: _DENIED,
-    ProviderDefinitionError: _UNDEFINED,
-    WrongEntryError: _WRONG,
+    UnresolvedReferenceError: (_UNRESOLVED, "SecretUnresolvedError"),
+    AccessDeniedError: ("is denied", "SecretDeniedError"),
+    ProviderDefinitionError: ("cannot be resolved", "SecretUnavailableError"),
+    WrongEntryError: ("is defined wrongly", "SecretUnavailableError"),
+    Exception: ("is unavailable", "SecretUnavailableError"),
 }
-"""What is said of an error; of any other one, ``_UNAVAILABLE``."""
+"""Error -> what is said of it, and the class in ``refusal`` that Airflow gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +185,12 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         try:
             return answer()
         except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend
-            outcome = next((outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind)), _UNAVAILABLE)
+            outcome, name = next(found for kind, found in _OUTCOMES.items() if isinstance(error, kind))
             reason = f"{_reason(error)}{self._place(question)}"
         if outcome == _UNRESOLVED and question.kind != _SETTING:
             _warn(f"{reason} Airflow asks its next secrets backend for {question}.")
             return None
-        stop = _refusal(outcome, f"{question} {outcome}. {reason}")
+        stop = _refusal(name, f"{question} {outcome}. {reason}")
         with suppress(Exception):  # of a handler or a filter
             _log.error("%s", stop)
         raise stop
@@ -267,9 +264,8 @@ def _warn(text: str) -> None:
         _log.warning("%s", text)
 
 
-def _refusal(outcome: str, text: str) -> Exception:
+def _refusal(name: str, text: str) -> Exception:
     with importing():
         from airflow_config_providers.secrets import refusal  # noqa: PLC0415 - Airflow might be reading its configuration
 
-    kinds = {_DENIED: refusal.SecretDeniedError, _UNRESOLVED: refusal.SecretUnresolvedError}
-    return refusal.refusal(kinds.get(outcome, refusal.SecretUnavailableError), text)
+    return refusal.refusal(getattr(refusal, name), text)

@@ -15,7 +15,7 @@ from airflow_config_providers.core import document
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException, refuse
+from airflow_config_providers.exceptions import ConfigException, refuse, translating
 from airflow_config_providers.providers.airflow_secrets import unknown_fields
 from airflow_config_providers.secrets.answering import importing
 
@@ -57,11 +57,8 @@ def checked(make: Callable[[], _T]) -> _T:
 
     :raises WrongEntryError: the entry is wrong
     """
-    try:
+    with translating(ConfigException, lambda error: WrongEntryError(*error.problems)):
         return make()
-    except ConfigException as error:
-        problems = error.problems
-    raise WrongEntryError(*problems)
 
 
 def variable_shape(definition: Any) -> Shape:

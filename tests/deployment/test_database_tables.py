@@ -119,10 +119,10 @@ def test_a_table_that_is_deleted_meanwhile_is_said_not_to_be_searched(tmp_path):
             cursor.execute("drop table if exists archive")
 
     with engine.connect() as database:
-        found = other_tables(database, None, ())
+        tables, unread = other_tables(database, None, ())
 
-    assert [table.name for table in found.tables] == ["kept"]
-    assert found.unread == {"archive": "It was deleted before it was searched. Run the audit again."}
+    assert [table.name for table in tables] == ["kept"]
+    assert unread == {"archive": "It was deleted before it was searched. Run the audit again."}
 
 
 def test_airflows_own_tables_leave_out_where_values_are_kept_on_purpose(made):

@@ -321,7 +321,9 @@ def test_a_value_of_an_unexpected_type_is_a_finding_and_the_next_file_is_read(or
 
     (found,) = odd.findings
     assert (found.rule.code, found.place.path) == ("CP001", paths[0])
-    assert "Expected `str`, got `int` - at `$[0].conn_id`. This is a defect of airflow-config-prov" in found.message
+    assert (
+        "Expected `str`, got `int` - at `$.jobs[0].conn_id`. This is a defect of airflow-config-prov" in found.message
+    )
     assert CANARY not in found.message
     assert plain == DagFile()
 

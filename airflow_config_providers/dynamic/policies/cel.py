@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from airflow_config_providers.core.entry_points import installed
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.text import octets, printable
@@ -136,23 +137,21 @@ class CelPolicy(AlterConfigPolicy):
             raise PolicyViolation(self._message)
 
 
+_NO_CEL: Final = "CEL requires cel-expr-python, which is not installed. Install the extra 'policies'."
+
+
 @cache
 def _environment() -> Any:
     """Return the environment that compiles expressions. It is made once, which takes 0.2 s if protobuf is installed."""
-    try:
-        from cel_expr_python import cel  # noqa: PLC0415 - optional, and loads 20 MB
-        from cel_expr_python.ext import ext_optional, ext_strings  # noqa: PLC0415 - optional
-    except ImportError:
-        cel = None
-    if cel is None:
-        raise ConfigException("CEL requires cel-expr-python, which is not installed. Install the extra 'policies'.")
+    names = ("cel", "ext.ext_optional", "ext.ext_strings")
+    cel, optional, strings = (installed(f"cel_expr_python.{name}", _NO_CEL) for name in names)
     text = cel.Type.STRING
     maps = dict.fromkeys(("before", "after", "texts"), cel.Type.Map(text, text))
     resource = dict.fromkeys(("resource.type", "resource.name", "resource.dag_id", "resource.task_id"), text)
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml("stdlib: {exclude_functions: [{name: bytes}]}"),
         variables={**maps, "changed": cel.Type.List(text), "at": text, **resource},
-        extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()],
+        extensions=[strings.ExtStrings(), optional.ExtOptional()],
         functions=[
             _function(cel, "bytes_of", lambda text, unit="": _quantity(text, SIZES, unit, _NO_SIZE)),
             _function(cel, "milliseconds_of", lambda text, unit="": _quantity(text, TIMES, unit, _NO_TIME) // 1000),

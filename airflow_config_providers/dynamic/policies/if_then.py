@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.core.java_text import BLANKS, SIZES, TIMES, parse_integer, read_quantity
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.sensitive import HIDDEN
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import grouped, printable
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.dynamic.policies.spark_keys import (
     all_settings,
@@ -23,7 +23,7 @@ from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 _Condition = Mapping[str, str | None]
 """Key -> the value that it must have in any spelling, or None if the key must be absent. All must be true."""
 
-_Texts = Mapping[str, Set[str]]
+_Texts = Mapping[str, Sequence[str]]
 """Key -> its values; more than one if it appears under several names."""
 
 _NO_LOST_SHUFFLE_FILES: Final[Mapping[str, Any]] = {
@@ -61,9 +61,7 @@ class IfThen(AlterConfigPolicy):
     def validate(self, request: RequestMetadata) -> None:
         """Refuse a configuration in which ``if`` applies and every choice of ``then`` is missing."""
         refuse(PolicyViolation, unreadable(request.configs_after).values())
-        configs: dict[str, set[str]] = {}
-        for key, text in all_settings(request.configs_after):
-            configs.setdefault(canonical_name(key), set()).add(text)
+        configs = grouped((canonical_name(key), text) for key, text in all_settings(request.configs_after))
         if _holds(self._if, configs) is False or any(_holds(choice, configs) for choice in self._then):
             return
         choices = " or ".join(_said(choice) for choice in self._then)
@@ -104,7 +102,7 @@ def _holds(condition: _Condition, configs: _Texts) -> bool | None:
 
 
 def _is(key: str, wanted: str | None, configs: _Texts) -> bool | None:
-    texts = configs.get(canonical_name(key), set())
+    texts = configs.get(canonical_name(key), ())
     if not texts or wanted is None:
         return not texts and wanted is None
     found = {None if _is_completed_later(text) else _equal(_plain(text), wanted) for text in texts}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import get_data
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.entry_points import registered
 from airflow_config_providers.core.named_file import read_named
-from airflow_config_providers.core.policy import Enforcement, Moment
-from airflow_config_providers.core.resource import ResourceType
+from airflow_config_providers.core.policy import Enforcement
 from airflow_config_providers.core.text import nearest, not_one_of, printable
 from airflow_config_providers.core.yaml_properties import is_alias, line_of, syntax_problem, with_depths
 from airflow_config_providers.dynamic.policies.classes import ENTRY_POINT_GROUP, READY
@@ -201,56 +201,20 @@ def _line_of_text(node: yaml.Node) -> int:
 
 Schema = dict[str, Any]
 
-_DRAFT: Final = "http://json-schema.org/draft-07/schema#"
-_TEXT: Final = {"type": "string", "minLength": 1}
+_FILE_OF_SCHEMA: Final = "policy_schema.yaml"
 
 
-def _one_or_list(item: Schema, **limits: int) -> Schema:
-    """Return the schema of one item, or a list with ``limits`` of such items."""
-    return {"anyOf": [item, {"type": "array", "items": item, **limits}]}
+def policy_schema() -> Schema:
+    """Return the schema of the file that ``[config_providers] policies_file`` names, with the installed policies."""
+    import yaml  # noqa: PLC0415 - as above
 
-
-def _object(properties: Schema, required: tuple[str, ...] = ()) -> Schema:
-    return {
-        "type": "object",
-        "required": list(required),
-        "additionalProperties": False,
-        "properties": properties,
-    }
-
-
-_LIMIT: Final = {"type": ["integer", "number", "string"]}
-_FLAG: Final = {"type": "boolean"}
-_CONDITION: Final = {"type": "object", "minProperties": 1}
-_SOME: Final = _one_or_list(_TEXT, minItems=1)
-_ANY: Final = _one_or_list(_TEXT, minItems=0)
-_RULE: Final = _object(dict.fromkeys(("providers", "paths", "keys", "dags"), _SOME), ("providers",))
-_KEYS: Final = {"keys": _SOME}
-_EXCEPT: Final = {"except": _ANY}
-
-_PARAMS: Final[Mapping[str, Schema]] = {
-    "allowed_references": _object({"allow": _one_or_list(_RULE, minItems=1)}, ("allow",)),
-    "bounds": {
-        "type": "object",
-        "minProperties": 1,
-        "additionalProperties": {
-            **_object({"min": _LIMIT, "max": _LIMIT, "unit": _TEXT, "references": _FLAG}),
-            "anyOf": [{"required": ["min"]}, {"required": ["max"]}],
-        },
-    },
-    "cel": _object({"expression": _TEXT, "message": {"type": "string"}}, ("expression",)),
-    "code_loading_keys": _object({"also": _ANY, **_EXCEPT}),
-    "dynamic_allocation": _object({}),
-    "forbidden_keys": _object({**_KEYS, **_EXCEPT}, ("keys",)),
-    "if_then": _object(
-        {"if": _one_or_list(_CONDITION, minItems=1, maxItems=1), "then": _one_or_list(_CONDITION, minItems=1)},
-        ("if", "then"),
-    ),
-    "immutable_keys": _object({**_KEYS, **_EXCEPT, "deletable": _FLAG}, ("keys",)),
-    "references_only": _object({**_KEYS, **_EXCEPT}),
-    "required_keys": _object(_KEYS, ("keys",)),
-}
-"""Ready policy -> its parameters."""
+    found: Schema = yaml.safe_load(get_data(__package__, _FILE_OF_SCHEMA) or b"")
+    schema: Schema = found["schema"]
+    policy = schema["properties"]["policies"]["items"]
+    policy["allOf"] = [_params_of(name, params) for name, params in found["params"].items()]
+    names = {*READY, *(entry.name for entry in registered(ENTRY_POINT_GROUP))}
+    policy["properties"]["class"]["anyOf"][0]["enum"] = sorted(names)
+    return schema
 
 
 def _params_of(name: str, params: Schema) -> Schema:
@@ -259,59 +223,4 @@ def _params_of(name: str, params: Schema) -> Schema:
     return {
         "if": {"required": ["class"], "properties": {"class": {"const": name}}},
         "then": {"required": required, "properties": {"params": params}},
-    }
-
-
-def policy_schema() -> Schema:
-    """Return the schema of the file that ``[config_providers] policies_file`` names, with the installed policies."""
-    return {
-        "$schema": _DRAFT,
-        "title": "Policies of airflow-config-providers",
-        "type": "object",
-        "required": ["policies"],
-        "additionalProperties": False,
-        "properties": {"policies": {"type": "array", "items": _policy()}},
-    }
-
-
-def _policy() -> Schema:
-    return {
-        "type": "object",
-        "required": ["name"],
-        "oneOf": [{"required": ["expression"]}, {"required": ["class"]}],
-        "dependencies": {"message": ["expression"], "params": ["class"]},
-        "allOf": [_params_of(name, params) for name, params in _PARAMS.items()],
-        "additionalProperties": False,
-        "properties": {
-            "name": {**_TEXT, "description": "The policy's name in messages; each name once."},
-            "enforcement": {"enum": _ENFORCEMENTS, "description": "What follows from a denial: by default, it denies."},
-            "match": _match(),
-            "when": {**_TEXT, "description": "An expression in CEL; if it is false, the policy is not asked."},
-            "expression": {**_TEXT, "description": "The rule, in CEL; it must be true."},
-            "message": {**_TEXT, "description": "The message if the rule is not true."},
-            "class": _class(),
-            "params": {"type": "object", "description": "Parameters of the class."},
-        },
-    }
-
-
-def _class() -> Schema:
-    names = sorted({*READY, *(entry.name for entry in registered(ENTRY_POINT_GROUP))})
-    return {
-        "description": "A ready policy, one that an installed package registers, or an allowed path of a class.",
-        "anyOf": [{"enum": names}, {"type": "string", "pattern": r"^\w+(\.\w+)+$"}],
-    }
-
-
-def _match() -> Schema:
-    return {
-        "type": "object",
-        "description": "The changes that the policy is asked about; all by default.",
-        "additionalProperties": False,
-        "properties": {
-            "resources": _one_or_list({"enum": [kind.name.lower() for kind in ResourceType]}),
-            "dags": _one_or_list({"type": "string"}),
-            "tasks": _one_or_list({"type": "string"}),
-            "at": _one_or_list({"enum": [moment.value for moment in Moment]}),
-        },
     }

@@ -28,10 +28,8 @@ _DRIVER_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.driver.extra
 _PROPERTY: Final = "-Dspark."
 
 _MEMORY: Final[Mapping[str, str]] = {
-    "spark.driver.defaultJavaOptions": "spark.driver.memory",
-    "spark.driver.extraJavaOptions": "spark.driver.memory",
-    "spark.executor.defaultJavaOptions": "spark.executor.memory",
-    "spark.executor.extraJavaOptions": "spark.executor.memory",
+    **dict.fromkeys(_DRIVER_OPTIONS, "spark.driver.memory"),
+    **dict.fromkeys(("spark.executor.defaultJavaOptions", "spark.executor.extraJavaOptions"), "spark.executor.memory"),
     "spark.yarn.am.extraJavaOptions": "spark.yarn.am.memory",
 }
 """Options -> the key of the memory that they can set."""

@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from html import escape
 from itertools import pairwise
+from pkgutil import get_data
 from typing import Final
 
 from airflow_config_providers.core.text import one_line
@@ -34,43 +36,21 @@ _WIDTH_OF_ONE: Final = 0.9
 _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
 _CODE: Final = re.compile(r"`([^`]*)`")
 
-_STYLE: Final = """
-:root { color-scheme: light dark; --text: light-dark(#1c1e21, #e6e7e9); --back: light-dark(#fff, #17181a);
-  --card: light-dark(#f6f7f9, #202226); --soft: light-dark(#59616b, #a3abb5); --line: light-dark(#d8dbe0, #3a3d42);
-  --bar: light-dark(#b3261e, #f2796f); --plain: light-dark(#2f6fb5, #78b0ee); --whole: light-dark(#d3dae3, #3c434c) }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 90rem;
-  margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.6rem; margin-bottom: .3rem } h2 { font-size: 1.2rem; margin-top: 2.2rem }
-p.verdict { font-size: 1.25rem; margin: .2rem 0 1.2rem }
-.more, footer { color: var(--soft) } .more { margin: .3rem 0; font-size: .9rem } footer { margin: 2rem 0 }
-table { border-collapse: collapse; width: 100%; font-size: .85rem }
-th, td { text-align: left; padding: .3rem .4rem; border-bottom: 1px solid var(--line); white-space: nowrap;
-  vertical-align: top; min-width: 2.4rem }
-th, td.moment { white-space: normal } td.moment { min-width: 11ch }
-code { font-size: .95em; background: var(--card); padding: 0 .2rem; border-radius: .2rem }
-td.long { white-space: normal; overflow-wrap: anywhere }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
-.scroll { overflow-x: auto }
-.plots { columns: 30rem 2; column-gap: 1rem }
-figure { margin: 0 0 1rem; padding: .8rem 1rem; background: var(--card); border-radius: .5rem; break-inside: avoid }
-figure.wide { column-span: all } figcaption { font-weight: 600; margin-bottom: .5rem }
-svg { width: 100%; height: auto; display: block } svg text { fill: var(--text); font: 12px system-ui, sans-serif }
-svg text.soft { fill: var(--soft) } svg .grid { stroke: var(--line) } svg .bar { fill: var(--bar) }
-svg .plain { fill: var(--plain) } svg .whole { fill: var(--whole) }
-details { margin-top: .5rem; font-size: .9rem } summary { cursor: pointer; color: var(--soft) }
-@media print { body { max-width: none; margin: 0 } table { font-size: .65rem } .scroll { overflow-x: visible } }
-"""
 
-
-def page_of(title: str, parts: Iterable[str]) -> str:
+def page_of(title: str, *parts: str) -> str:
     """Return a page with a heading and parts, which are markup."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f'<meta name="viewport" content="width=device-width"><title>{text(title)}</title>'
-        f"<style>{_STYLE}</style></head><body><main><h1>{text(title)}</h1>{''.join(parts)}</main>"
+        f"<style>\n{_style()}</style></head><body><main><h1>{text(title)}</h1>{''.join(parts)}</main>"
         f"<footer>Made by airflow-config-providers on {datetime.now(UTC):%Y-%m-%d, %H:%M} UTC.</footer></body></html>\n"
     )
+
+
+@cache
+def _style() -> str:
+    return (get_data(__package__, "report.css") or b"").decode()
 
 
 def verdict(sentence: str) -> str:

@@ -100,17 +100,10 @@ class JdbcDatabase:
         :param predicates: conditions, each of which selects the rows of one task; none for one task
         """
         # Spark redacts the password in what it shows: it is a property, and not a part of the address or the query.
-        properties = {
-            **self.driver.properties,
-            "user": self.user,
-            "password": self.password,
-            "driver": self.driver.name,
-            "fetchsize": _ROWS,
-        }
-        table = f"({query}) found"
-        if not predicates:
-            return session.read.jdbc(self.url, table, properties=properties)
-        return session.read.jdbc(self.url, table, predicates=list(predicates), properties=properties)
+        login = {"user": self.user, "password": self.password, "driver": self.driver.name, "fetchsize": _ROWS}
+        options: dict[str, Any] = {"predicates": list(predicates)} if predicates else {}
+        properties = {**self.driver.properties, **login}
+        return session.read.jdbc(self.url, f"({query}) found", properties=properties, **options)
 
     def has_driver(self, session: SparkSession) -> bool:
         """

@@ -9,9 +9,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from airflow_config_providers.core.entry_points import installed
 from airflow_config_providers.core.named_file import whole_file
 from airflow_config_providers.core.text import is_unicode, printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, system_reason, translating
 
 
 def require_writable(path: str | None, *, option: str, beginning: bytes = b"") -> None:
@@ -64,15 +65,10 @@ def replace_file(path: str, write: Callable[[BinaryIO], object], *, option: str)
     :raises ConfigException: the file cannot be written
     """
     target = Path(os.path.realpath(path))
-    try:
+    with translating(OSError, lambda error: _unwritable(path, system_reason(error), option)):
         is_special = target.exists() and not target.is_file()
         with target.open("wb") if is_special else whole_file(target) as file:
             write(file)
-    except OSError as error:
-        problem = system_reason(error)
-    else:
-        return
-    raise _unwritable(path, problem, option)
 
 
 def _unwritable(path: str, problem: str, option: str) -> ConfigException:
@@ -136,6 +132,9 @@ def require_places(report: str | None, parquet: str | None) -> None:
     require_writable(parquet, option="--output-parquet", beginning=_PARQUET)
 
 
+_NO_PYARROW: Final = "--output-parquet needs pyarrow, which is not installed. Install the extra 'audit'."
+
+
 def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
     """
     Write rows as Parquet, also if there are none.
@@ -143,13 +142,7 @@ def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mappin
     :param columns: name -> type; what else a row has is left out
     :raises ConfigException: the file cannot be written, or pyarrow is not installed
     """
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - slow to import, and it may be missing
-        from pyarrow import parquet  # noqa: PLC0415 - as above
-    except ImportError:
-        pa = None
-    if pa is None:
-        raise ConfigException("--output-parquet needs pyarrow, which is not installed. Install the extra 'audit'.")
+    pa, parquet = (installed(name, _NO_PYARROW) for name in ("pyarrow", "pyarrow.parquet"))
     types = {_TEXT: pa.string(), _NUMBER: pa.int64(), _TEXTS: pa.list_(pa.string()), _FLAG: pa.bool_()}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     content = BytesIO()

@@ -11,8 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.entry_points import installed
 from airflow_config_providers.core.process_environment import having
-from airflow_config_providers.exceptions import ConfigException, SubmitError
+from airflow_config_providers.exceptions import ConfigException, SubmitError, translating
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit.spark_failures import translating_failures
@@ -126,19 +127,19 @@ def _require_unseen(configs: Mapping[str, str]) -> None:
 
 def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]:
     """Return the session, and whether it was not there before."""
-    _require_pyspark()
+    installed("pyspark.sql", _NO_SPARK)
     require(SPARK_CONTEXT)
     is_new = pyspark.SparkContext._active_spark_context is None  # an active session is one of this thread
-    try:
-        session = _session(master, configs) if is_new else _session_beside({**_DEFAULTS, **configs})
-    except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
-        problem = _not_started(error)
-    else:
-        return session, is_new
-    raise ConfigException(problem)
+    with translating(Exception, _not_started):  # Py4J's errors are of many kinds, and hold a whole stack of Java
+        return _session(master, configs) if is_new else _session_beside({**_DEFAULTS, **configs}), is_new
 
 
-def _not_started(error: Exception) -> str:
+def _not_started(error: Exception) -> ConfigException:
+    """Return the error of a session that did not start, with the cause if it is known. It never quotes the message."""
+    return ConfigException(_why_not_started(error))
+
+
+def _why_not_started(error: Exception) -> str:
     if SECRET_KEY in str(error):
         return _LACKS_SECRET
     if not has_started() and (problem := _java_problem()):
@@ -163,14 +164,6 @@ def _is_known(user: int) -> bool:
     with suppress(KeyError):
         return bool(pwd.getpwuid(user))
     return False
-
-
-def _require_pyspark() -> None:
-    with suppress(ImportError):
-        import pyspark.sql  # noqa: F401, PLC0415 - as above
-
-        return
-    raise ConfigException(_NO_SPARK)
 
 
 def _session(master: str | None, configs: Mapping[str, str]) -> Any:

@@ -9,6 +9,8 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from airflow_config_providers.core.policy import Enforcement, Moment
+from airflow_config_providers.core.resource import ResourceType
 from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.classes import READY
 from airflow_config_providers.dynamic.policies.policy_file import _FIELDS, policy_schema
@@ -108,11 +110,20 @@ def test_every_field_and_every_ready_class_is_offered() -> None:
     assert set(READY) <= set(policy["class"]["anyOf"][0]["enum"])
 
 
+def test_the_words_of_a_policy_are_those_that_the_package_knows() -> None:
+    policy = policy_schema()["properties"]["policies"]["items"]["properties"]
+    match = policy["match"]["properties"]
+
+    assert policy["enforcement"]["enum"] == [one.value for one in Enforcement]
+    assert match["resources"]["anyOf"][0]["enum"] == [kind.name.lower() for kind in ResourceType]
+    assert match["at"]["anyOf"][0]["enum"] == [moment.value for moment in Moment]
+
+
 def test_the_parameters_of_every_ready_class_are_known() -> None:
     policy = policy_schema()["properties"]["policies"]["items"]
 
     known = {one["if"]["properties"]["class"]["const"] for one in policy["allOf"]}
-    assert known == set(READY), "describe the parameters in _PARAMS of dynamic/policies/policy_file.py"
+    assert known == set(READY), "describe the parameters in dynamic/policies/policy_schema.yaml"
 
 
 WRONG = """\

@@ -23,8 +23,8 @@ from airflow_config_providers.dynamic.policies import (
     ReferencesOnly,
     RequiredKeys,
 )
-from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
-from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_SPARK
+from airflow_config_providers.dynamic.policies.bounds import key_limits
+from airflow_config_providers.dynamic.policies.code_loading_names import code_loading_names
 from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns, canonical_name, names_of, unmatched
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -159,8 +159,10 @@ def test_a_maximum_denies_what_means_no_limit(key, bound, text, reason):
 def test_what_is_unlimited_and_what_is_harmless_are_keys_of_spark():
     undeclared = {"spark.port.maxRetries"}
 
-    assert {*UNLIMITED, *HARMLESS} - undeclared <= spark_definition().names()
-    assert not UNLIMITED.keys() & HARMLESS.keys()
+    unlimited, harmless = key_limits("unlimited"), key_limits("harmless")
+
+    assert {*unlimited, *harmless} - undeclared <= spark_definition().names()
+    assert not unlimited.keys() & harmless.keys()
 
 
 @pytest.mark.parametrize(
@@ -993,7 +995,7 @@ def test_all_that_is_wrong_with_the_rules_is_told_at_once():
 
 
 REFERENCES = ["${a:b:c}", "${env:X}", "${env.X}", "${spark.jars}", "${a${b}}", "${a}{b}", "x$"]
-KEYS = st.sampled_from([*BOUNDS, *CODE_LOADING_SPARK, "spark.hadoop.x"]) | st.text(max_size=30)
+KEYS = st.sampled_from([*BOUNDS, *code_loading_names().spark, "spark.hadoop.x"]) | st.text(max_size=30)
 TEXTS = st.builds(
     "{}{}".format,
     st.sampled_from(["", CANARY]),  # first, so that it is never inside a reference, which is no secret

@@ -97,7 +97,7 @@ class TestRequireWritable:
 
     def test_the_files_of_an_earlier_audit_are_replaced(self, tmp_path: Path):
         page, parquet = tmp_path / "page.html", tmp_path / "rows.parquet"
-        write_page(str(page), page_of("nothing", ()))
+        write_page(str(page), page_of("nothing"))
         write_findings(str(parquet), [], LEAK)
 
         require_places(str(page), str(parquet))

@@ -16,12 +16,9 @@ _MAGIC: Final = {
     b"\x82SNAPPY\x00": "snappy",
 }
 _EXTENSIONS: Final = {
-    ".gz": "gzip",
-    ".gzip": "gzip",
-    ".tgz": "gzip",
+    **dict.fromkeys((".gz", ".gzip", ".tgz"), "gzip"),
     ".bz2": "bzip2",
-    ".zst": "zstd",
-    ".zstd": "zstd",
+    **dict.fromkeys((".zst", ".zstd"), "zstd"),
     ".lz4": "lz4",
     ".snappy": "snappy",
 }

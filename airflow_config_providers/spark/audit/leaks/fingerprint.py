@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 from airflow_config_providers.core.named_file import replace_lines
 from airflow_config_providers.core.reversal.reverse import telling_forms
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, system_reason, translating
 from airflow_config_providers.spark.audit.leaks.leak_finder import CURRENT, KnownSecret, encodings_of
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, opened_text
 
@@ -180,18 +180,14 @@ class FingerprintKey:
         for one in secrets:
             encodings = encodings_of(one.value)
             for form in (form for form in telling_forms(one.value) if len(form) <= _LONGEST):
-                digest = self.digest(form)
-                middle = self.sealed(self.middle(form), digest)
-                edges = self.sealed_edges(self.edges(form), digest)
-                yield Fingerprint(
-                    str(one.variable),
-                    encodings[form],
-                    size=len(form),
-                    middle=middle,
-                    digest=digest,
-                    age=one.age,
-                    edges=edges,
-                )
+                yield self._of_form(one, form, encodings[form])
+
+    def _of_form(self, secret: KnownSecret, form: bytes, encoding: str) -> Fingerprint:
+        digest, reference = self.digest(form), str(secret.variable)
+        middle, edges = self.sealed(self.middle(form), digest), self.sealed_edges(self.edges(form), digest)
+        return Fingerprint(
+            reference, encoding, size=len(form), middle=middle, digest=digest, age=secret.age, edges=edges
+        )
 
     def _derived(self, purpose: str) -> bytes:
         return hmac.digest(self.secret, octets(purpose), "sha256")
@@ -246,13 +242,8 @@ def write_fingerprints(
     if len(rows) > _MOST:
         raise _too_many(path)
     header = {"kind": _KIND, "format": _FORMAT, "key": key.id, "count": len(rows)}
-    try:
+    with translating(OSError, lambda error: _unwritten(path, system_reason(error), way_out)):
         replace_lines(target, map(json.dumps, chain([header], rows)))
-    except OSError as error:
-        problem = system_reason(error)
-    else:
-        return
-    raise ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. {way_out}")
 
 
 def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
@@ -306,6 +297,10 @@ def _rows(path: str) -> Iterator[Any]:
     raise ConfigException(
         f"The fingerprints in {printable(path)} cannot be read: {problem} Run the audit again when they can be."
     )
+
+
+def _unwritten(path: str, problem: str, way_out: str) -> ConfigException:
+    return ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. {way_out}")
 
 
 def _too_many(path: str) -> ConfigException:

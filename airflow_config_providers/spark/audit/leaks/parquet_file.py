@@ -20,7 +20,9 @@ from airflow_config_providers.spark.audit.leaks.leak_finder import Occurrence, w
 from airflow_config_providers.spark.audit.leaks.open_file import ContentError, OpenFile, reason
 from airflow_config_providers.spark.audit.leaks.sought import OccurrenceFinder
 
-pa, compute, types = map(LazyModule, ("pyarrow", "pyarrow.compute", "pyarrow.types"))  # only files with columns need it
+pa, compute, parquet, types = (
+    LazyModule(name) for name in ("pyarrow", "pyarrow.compute", "pyarrow.parquet", "pyarrow.types")
+)  # only files with columns need it
 
 _SAMPLE: Final = 256
 """How many values are looked at to see whether many are the same."""
@@ -328,8 +330,6 @@ class ParquetFile:
 
     def _rows(self, number: int, names: Sequence[str] | None) -> Iterator[tuple[int, Any]]:
         """Yield tables with some rows of a group, and the number of the first."""
-        import pyarrow as pa  # noqa: PLC0415 - as above
-
         rows = self._rows_at_once(number, names)
         some, size, first = list[Any](), 0, 0
         for batch in self._file.iter_batches(rows, row_groups=[number], columns=names, use_threads=False):
@@ -376,15 +376,11 @@ class ParquetFile:
 
 
 def _opened(source: OpenFile, size: int, **options: Any) -> Any:
-    from pyarrow import parquet  # noqa: PLC0415 - only such files need it
-
     return parquet.ParquetFile(_Seekable(source, size), buffer_size=_BUFFER, pre_buffer=False, **options)
 
 
 def _decoded(table: Any) -> Any:
     """Return a table without columns that are dictionaries in memory, too: they can be far larger than they say."""
-    from pyarrow import types  # noqa: PLC0415 - as above
-
     for place, one in enumerate(table.schema):
         if types.is_dictionary(one.type):
             table = table.set_column(place, one.name, table.column(place).cast(one.type.value_type))

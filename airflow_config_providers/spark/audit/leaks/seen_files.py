@@ -19,7 +19,7 @@ from airflow_config_providers.core.named_file import replace_lines
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, telling_forms
 from airflow_config_providers.core.text import octets, printable
-from airflow_config_providers.exceptions import ConfigException, system_reason
+from airflow_config_providers.exceptions import ConfigException, system_reason, translating
 from airflow_config_providers.spark.audit.leaks.file_blocks import ends_hash, opened
 from airflow_config_providers.spark.audit.leaks.file_format import known_formats
 from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile
@@ -224,8 +224,14 @@ class SeenFiles:
         :param version: that of the search; None for the one of this process
         :raises ConfigException: the folder cannot be used
         """
+
+        def unusable(error: OSError) -> ConfigException:
+            return ConfigException(
+                f"--state {printable(folder)}: {system_reason(error)}. Name a folder that can be written."
+            )
+
         seen = cls(Path(os.path.realpath(folder)), sought, version or search_version())
-        try:
+        with translating(OSError, unusable):
             seen.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             seen._require_ours()
             seen._clean()
@@ -235,11 +241,7 @@ class SeenFiles:
                 seen._load()
             else:
                 seen._begin()
-        except OSError as error:
-            problem = system_reason(error)
-        else:
-            return seen
-        raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
+        return seen
 
     def keep(self, found: Iterable[SearchedFile]) -> None:
         """

@@ -227,14 +227,12 @@ def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: html.AuditS
     changes = f"{how_many(drift.changes, 'change')} of a key from one run of a task to the next."
     return html.page_of(
         "History of the configuration",
-        (
-            html.verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
-            html.paragraph(f"{runs}{changes}"),
-            scope.first(),
-            html.plots(_plots(findings, drift)),
-            scope.section(),
-            *_sections(findings),
-        ),
+        html.verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
+        html.paragraph(f"{runs}{changes}"),
+        scope.first(),
+        html.plots(_plots(findings, drift)),
+        scope.section(),
+        *_sections(findings),
     )
 
 

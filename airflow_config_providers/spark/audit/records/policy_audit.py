@@ -158,14 +158,12 @@ def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: html.AuditScope
     """
     return html.page_of(
         "What the policies would have stopped",
-        (
-            html.verdict(_verdict(stopped)),
-            html.paragraph(summary(stopped)),
-            html.plots(_plots(stopped, owners)),
-            scope.section(),
-            _rows(stopped.rows_with(owners)),
-            html.table_section("Not judged", ("record", "why"), sorted(stopped.unjudged.items())),
-        ),
+        html.verdict(_verdict(stopped)),
+        html.paragraph(summary(stopped)),
+        html.plots(_plots(stopped, owners)),
+        scope.section(),
+        _rows(stopped.rows_with(owners)),
+        html.table_section("Not judged", ("record", "why"), sorted(stopped.unjudged.items())),
     )
 
 

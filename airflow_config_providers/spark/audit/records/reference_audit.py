@@ -47,23 +47,26 @@ def reference_rows(uses: Sequence[Mapping[str, Any]], known: Sequence[str] = ())
     :param known: references that are listed even if no record has them
     """
     used = {use["reference"] for use in uses}
-    unread = [{"reference": one, "tasks": 0, "runs": 0} for one in known if one not in used]
+    unread = [{"reference": one, "runs": 0} for one in known if one not in used]
     return [_row(use) for use in (*uses, *unread)]
 
 
+_IF_UNREAD: Final[Mapping[str, Any]] = {
+    "generations": None,
+    "tasks": 0,
+    "runs": 0,
+    "dags": [],
+    "owners": [],
+    "older": [],
+    "first": None,
+    "last": None,
+}
+"""Column -> what it has for a reference that no run has read."""
+
+
 def _row(use: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "reference": use["reference"],
-        "finding": list(_findings(use)),
-        "generations": use.get("generations"),
-        "tasks": use["tasks"],
-        "runs": use["runs"],
-        "dags": use.get("dags", []),
-        "owners": use.get("owners", []),
-        "older": use.get("older") or [],
-        "first": use.get("first"),
-        "last": use.get("last"),
-    }
+    known = {column: use.get(column, empty) for column, empty in _IF_UNREAD.items()}
+    return {"reference": use["reference"], "finding": list(_findings(use)), **known, "older": use.get("older") or []}
 
 
 def _findings(use: Mapping[str, Any]) -> Iterator[str]:
@@ -115,13 +118,11 @@ def page(rows: Sequence[Mapping[str, Any]], scope: html.AuditScope = html.NOT_KN
     """
     return html.page_of(
         "Who uses which reference",
-        (
-            html.verdict(_verdict(rows)),
-            html.paragraph(_counts(rows)),
-            html.plots(_plots(rows)),
-            scope.section(),
-            html.table_section("References", _HEADS, list(map(_cells, rows)), most_room=_ROOM),
-        ),
+        html.verdict(_verdict(rows)),
+        html.paragraph(_counts(rows)),
+        html.plots(_plots(rows)),
+        scope.section(),
+        html.table_section("References", _HEADS, list(map(_cells, rows)), most_room=_ROOM),
     )
 
 
@@ -187,7 +188,7 @@ def runs_page(rows: Sequence[Mapping[str, Any]], scope: html.AuditScope = html.N
     counts = f"{how_many(references, 'reference')}, {how_many(len(rows), 'use')}."
     heads = ("reference", *_TRY, "at (UTC)", "refused")
     table = html.table_section("Uses", heads, list(map(_run_cells, rows)))
-    return html.page_of("Which run used which reference", (html.paragraph(counts), scope.section(), table))
+    return html.page_of("Which run used which reference", html.paragraph(counts), scope.section(), table)
 
 
 def _run_cells(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -45,8 +45,7 @@ from airflow_config_providers.spark.audit.leaks.leak_audit import (
     audit_leaks,
 )
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
-from airflow_config_providers.spark.audit.leaks.leak_page import page, summary
-from airflow_config_providers.spark.audit.leaks.leak_report import Baseline, LeakReport
+from airflow_config_providers.spark.audit.leaks.leak_report import Baseline, LeakReport, page, summary
 from airflow_config_providers.spark.audit.leaks.object_clients import FsspecObjects
 from airflow_config_providers.spark.audit.leaks.object_store import ObjectStore
 from airflow_config_providers.spark.audit.leaks.reversed_copies import target_of

@@ -11,8 +11,7 @@ from airflow_config_providers.spark.audit.leaks.file_listing import FoundFile
 from airflow_config_providers.spark.audit.leaks.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leaks.leak import Found, Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
-from airflow_config_providers.spark.audit.leaks.leak_page import dag, page, sink, summary
-from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
+from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport, dag, page, sink, summary
 from airflow_config_providers.spark.audit.leaks.seen_files import SearchedFile
 from airflow_config_providers.spark.audit.leaks.sought import Sought
 

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.html_page import AuditScope
-from airflow_config_providers.spark.audit.leaks import leak_page
+from airflow_config_providers.spark.audit.leaks import leak_report
 from airflow_config_providers.spark.audit.leaks.leak import Leak
 from airflow_config_providers.spark.audit.leaks.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leaks.leak_report import LeakReport
@@ -64,7 +64,9 @@ def reference_uses(name: str) -> str:
 
 
 def leaks(name: str) -> str:
-    return leak_page.page(LeakReport([Leak(name, 0, 1, name, name, "current", AT)], skipped={name: name}), scope(name))
+    return leak_report.page(
+        LeakReport([Leak(name, 0, 1, name, name, "current", AT)], skipped={name: name}), scope(name)
+    )
 
 
 @pytest.mark.parametrize("page", [history, policies, references, reference_uses, leaks])
@@ -90,7 +92,7 @@ def test_a_value_in_a_folder_that_was_searched_is_shown_as_its_reference():
     secret = KnownSecret(ConfigVariable("vault", "apps/db", "password"), "c4nary-in-a-path")
     report = LeakReport(sought=Sought([secret]))
 
-    shown = leak_page.page(
+    shown = leak_report.page(
         report, AuditScope([("files and folders", ["/logs/c4nary-in-a-path"])], ["c4nary-in-a-path"])
     )
 

@@ -10,16 +10,12 @@ import pytest
 
 from airflow_config_providers.core.keys import older_names
 from airflow_config_providers.dynamic.policies import CODE_LOADING_KEYS
-from airflow_config_providers.dynamic.policies.code_loading_keys import FAMILIES
-from airflow_config_providers.dynamic.policies.generated_names import (
-    CODE_LOADING_HADOOP,
-    CODE_LOADING_SPARK,
-    GENERATED_FROM,
-)
+from airflow_config_providers.dynamic.policies.code_loading_names import code_loading_names
 from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns
 from airflow_config_providers.spark.catalogue_file import versions
 
 ROOT = Path(__file__).parents[3]
+NAMES = code_loading_names()
 AGAIN = "run tools/generate_policy_names.py, as its docstring says"
 OF_FILE_SYSTEMS = (
     "fs.abfs.impl",
@@ -95,29 +91,29 @@ def test_every_older_name_is_known(tool: Any, jvm: Any) -> None:
 
 @pytest.mark.integration
 def test_what_is_harmless_is_denied_by_no_name(tool: Any) -> None:
-    assert not {*CODE_LOADING_SPARK, *CODE_LOADING_HADOOP} & tool.HARMLESS.keys()
+    assert not {*NAMES.spark, *NAMES.hadoop} & tool.HARMLESS.keys()
 
 
 def test_the_names_are_those_of_the_pinned_pyspark() -> None:
-    assert GENERATED_FROM[0] in (ROOT / "constraints.txt").read_text().splitlines()
-    assert GENERATED_FROM[0].removeprefix("pyspark==") in versions().values()
+    assert NAMES.made_of[0] in (ROOT / "constraints.txt").read_text().splitlines()
+    assert NAMES.made_of[0].removeprefix("pyspark==") in versions().values()
 
 
 def test_the_file_systems_that_pyspark_leaves_out_are_there() -> None:
-    assert {"hadoop-aws", "hadoop-azure"} <= {source.partition("==")[0] for source in GENERATED_FROM}
+    assert {"hadoop-aws", "hadoop-azure"} <= {source.partition("==")[0] for source in NAMES.made_of}
 
 
 def test_a_pattern_fits_every_generated_name() -> None:
-    hadoop = [*CODE_LOADING_HADOOP, *OF_FILE_SYSTEMS]
+    hadoop = [*NAMES.hadoop, *OF_FILE_SYSTEMS]
 
-    assert unknown([*CODE_LOADING_SPARK, *hadoop, *(f"spark.hadoop.{name}" for name in hadoop)]) == []
+    assert unknown([*NAMES.spark, *hadoop, *(f"spark.hadoop.{name}" for name in hadoop)]) == []
 
 
 def test_no_name_is_generated_that_a_family_has() -> None:
-    families = KeyPatterns(FAMILIES)
+    families = KeyPatterns(NAMES.patterns())
 
-    assert families.matching(CODE_LOADING_SPARK) == []
-    assert not [name for name in CODE_LOADING_HADOOP if families.match(name) and families.match(f"spark.hadoop.{name}")]
+    assert families.matching(NAMES.spark) == []
+    assert not [name for name in NAMES.hadoop if families.match(name) and families.match(f"spark.hadoop.{name}")]
 
 
 def test_no_older_name_is_a_current_one() -> None:

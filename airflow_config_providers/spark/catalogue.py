@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
-from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
+from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.invalid_value import invalid_value
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.definition.config_type import (
     ConfigType,
-    InvalidValueError,
     convert_to_string,
-    invalid_value,
     parse_type,
 )
+from airflow_config_providers.core.invalid_value import InvalidValueError, invalid_value
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
 from airflow_config_providers.core.text import grouped, printable
 from airflow_config_providers.exceptions import ConfigException, refuse
@@ -190,11 +189,12 @@ class ConfigDef:
         """
         Return the parsed value of every configuration, from ``props`` or by default; other names are left out.
 
-        :raises ConfigException: values are invalid; ``problems`` has all problems, in the order of definition
+        :raises InvalidValueError: values are invalid; ``problems`` has all problems, in the order of definition
+        :raises ConfigException: a dependent is not defined
         """
         refuse(ConfigException, self._undefined_dependents().values())
         read = {name: key.read(props) for name, key in self.config_keys.items()}
-        refuse(ConfigException, [problem for _, found in read.values() for problem in found])
+        refuse(InvalidValueError, [problem for _, found in read.values() for problem in found])
         return {name: value for name, (value, _) in read.items()}
 
     def validate(self, props: Mapping[str, Any]) -> list[ConfigValue]:

@@ -15,6 +15,7 @@ from airflow_config_providers.core.definition.config_type import (
 )
 from airflow_config_providers.core.invalid_value import InvalidValueError, invalid_value
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.text import grouped, printable
 from airflow_config_providers.exceptions import ConfigException, refuse
 
@@ -229,6 +230,10 @@ class ConfigDef:
     def is_secret(self, name: str, text: str) -> bool:
         """Return whether ``text`` must not be shown as the value of ``name``."""
         return self.is_sensitive(name)
+
+    def shown_to_policies(self, name: str, secret: str) -> str:
+        """Return what policies see of a plaintext secret under ``name`` before it is encrypted."""
+        return HIDDEN
 
     def read_only_reason(self, name: str) -> str | None:
         """Return why dynamic configuration cannot change ``name``; None if it can."""

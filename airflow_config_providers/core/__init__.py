@@ -6,7 +6,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
   them: ``lookup``, ``diagnosis``.
 - Layers of precedence: ``layers``, ``environment``, ``keys`` with their ``older_names``; ``resolver`` combines them
   with the above into a ``resolved_config``, or says why not.
-- What a configuration can be: ``definition``. From values back to references: ``reversal``.
+- What a configuration can be: ``definition``, ``invalid_value``. From values back to references: ``reversal``.
 - Changes: ``resource``, ``alter``, ``policy``, ``reconfigurable``; of values: ``subscriptions``, ``polled_provider``,
   ``reload``.
 - Threads and processes: ``concurrency``, ``process_environment``, ``closed_on_exit``, ``closing``, ``ending``.

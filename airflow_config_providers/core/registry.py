@@ -10,6 +10,7 @@ from typing import Any, Final
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.entry_points import NamedClasses, distribution_of
 from airflow_config_providers.core.errors import guarded
+from airflow_config_providers.core.invalid_value import InvalidValueError
 from airflow_config_providers.core.keys import CONFIG_PROVIDERS
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
@@ -290,14 +291,13 @@ def _problems_of_configuring(name: str, configure: Callable[[], object], *, coll
     collected = (ConfigProvidersError,) if collects_all else (ProviderDefinitionError, ConfigException)
     try:
         guarded(configure, lambda: "it cannot be configured", ProviderDefinitionError)
+    except InvalidValueError as error:  # it says what is wrong with a value, but not where that is written
+        problems = [f"{problem.removesuffix('.')}. Correct it in the definition." for problem in error.problems]
     except collected as error:
-        return [f"Provider {printable(name)}: {_with_way_out(problem)}" for problem in error.problems]
-    return []
-
-
-def _with_way_out(problem: str) -> str:
-    """Return the problem, with what to do about it if it is one of ``ConfigDef``, which is no sentence."""
-    return problem if problem.endswith((".", "?")) else f"{problem}. Correct it in the definition."
+        problems = [*error.problems]
+    else:
+        return []
+    return [f"Provider {printable(name)}: {problem}" for problem in problems]
 
 
 def _configure(provider: ConfigProvider, params: Mapping[str, Any]) -> None:

@@ -20,7 +20,8 @@ TELLING_NAMES: Final = (
 """Finds names of secrets regardless of their case (``(?i)``), in Java as in Python."""
 
 _NAMES: Final = f"(?i){TELLING_NAMES}"
-_SETTING: Final = r"(?:passw[a-z]{0,8}|pwd|secret|token|(?:access|account|api|private|secret|shared)[._-]?key)"
+_PASSWORD: Final = r"passw(?!(?:or)?ds?(?:file|path)(?![a-z]))[a-z]{0,8}"  # noqa: S105 - a pattern
+_SETTING: Final = rf"(?:{_PASSWORD}|pwd|secret|token|(?:access|account|api|private|secret|shared)[._-]?key)"
 _TEXTS: Final = (
     rf"(?i){_SETTING}(?:=|[ \t]{{1,8}}=[ \t]{{0,8}})(?![\"']{{2}})[^&;,\s]"
     rf"|{_SETTING}\\?[\"'][ \t]{{0,8}}:\s{{0,8}}(?:[0-9]|\\?[\"'](?!\\?[\"']))"
@@ -40,6 +41,10 @@ parameters of a signed link; an ``Authorization`` header; a private key in PEM.
 
 What a pattern reads to its end stops where another match could begin, so that the time is linear.
 """
+
+_STORED: Final = r"(?i)(?<![a-z0-9])(?:abfss?|dbfs|file|gs|hdfs|s3[an]?|wasbs?):/[^\s\"',;?&#]*"
+_PARTITION: Final = rf"(?i)/[\w.-]{{0,64}}?{_SETTING}=[^/]*"
+"""In the address of a stored file: the folder of a partition, such as ``token=ETH``, which is no setting."""
 
 _IN_NAMES: Final = ("secret", "pass", "pw", "token", "cred", "gnature", "connect", "key", "sas")
 _IN_TEXTS: Final = ("passw", "pwd", "secret", "token", "key", "g=", "gnature=", "credent", "author")
@@ -93,7 +98,12 @@ def shows_secret(text: str) -> bool:
     if "=" not in text and ":" not in text and "--" not in text:
         return False
     is_possible = ("/" in text and "@" in text) or _has_one(_IN_TEXTS, text)
-    return is_possible and re.search(_TEXTS, text) is not None
+    return is_possible and re.search(_TEXTS, text) is not None and re.search(_TEXTS, _unpartitioned(text)) is not None
+
+
+def _unpartitioned(text: str) -> str:
+    """Return ``text`` without the partitions in the addresses of stored files."""
+    return re.sub(_STORED, lambda found: re.sub(_PARTITION, "/", found[0]), text)
 
 
 def _has_one(parts: Iterable[str], text: str) -> bool:

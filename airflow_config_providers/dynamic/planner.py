@@ -155,11 +155,13 @@ class CheckedChange:
     :param plan: the valid part
     :param problem: the error with all problems of the invalid part
     :param asked: key -> requested text of the invalid part, with secrets hidden
+    :param sealed: key -> what policies see of a new secret
     """
 
     plan: PlannedChange
     problem: ConfigException | None = None
     asked: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sealed: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def is_cleanup(self) -> bool:
@@ -174,7 +176,7 @@ class CheckedChange:
         If there is an invalid part, there is a request without it and one with it: problems that policies find in both
         are not caused by it.
         """
-        after, keys = shown(self.plan.after), frozenset(self.plan.keys)
+        after, keys = {**shown(self.plan.after), **self.sealed}, frozenset(self.plan.keys)
         if not self.problem:
             return [self._request(after, keys)]
         if not keys:
@@ -228,8 +230,12 @@ class Planner:
         return CheckedChange(
             PlannedChange(resource, before, {**right, **kept, **sealed}),
             _together(resource, problems) if problems else None,
-            {key: HIDDEN if self._is_secret(key, text) else text for key, text in asked.items()},
+            {key: self._shown_to_policies(key, text) for key, text in asked.items()},
+            {key: self._shown_to_policies(key, texts[key]) for key, one in sealed.items() if isinstance(one, Sealed)},
         )
+
+    def _shown_to_policies(self, key: str, text: str) -> str:
+        return self.definition.shown_to_policies(key, text) if self._is_secret(key, text) else text
 
     def _objections(
         self, resource: ConfigResource, before: StoredConfig, after: Mapping[str, Value], layers_after: LayersAfter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks import spark_jdbc
 from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
@@ -33,12 +33,26 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
     They come from the JDBC connection, unless the configuration has the keys of ``jdbc.KEYS``. If it has a URL, the job
     gets nothing from the connection. The hook forgets them when the job has ended.
 
+    The job runs where ``spark_conn_id`` says.
+
     :ivar keeps_secrets: whether secrets of the JDBC connection must stay on this machine, because the driver resolves
     """
 
     keeps_secrets = False
     _credentials: Mapping[str, str] = {}
     _hides = ReverseTransformer({}, {})
+
+    @classmethod
+    def of(cls, hook: Any, **kwargs: Any) -> Self:
+        """
+        Return a hook as the base does, with the connection that ``spark_conn_id`` names.
+
+        The stock hook has that of ``spark_default``, unless the author's own class has put another one in its place.
+        """
+        if type(hook) is SparkJDBCHook and hook._conn_id != SparkJDBCHook.default_conn_name:
+            hook.spark_binary = None  # that of spark_default, too
+            hook._connection = hook._resolve_connection()
+        return super().of(hook, **kwargs)
 
     def submit_jdbc_job(self) -> None:
         """

@@ -57,10 +57,14 @@ class ValueHashes:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """Return the hashes of this deployment. A secret that could be guessed would reveal values, so it has none."""
-        if not (secret := settings.password_encoder_secret()):
-            return cls(_NO_KEY)
+        """
+        Return the hashes of this deployment.
+
+        There are none with a secret that could be guessed, since they would reveal values, or that cannot be read.
+        """
         try:
+            if not (secret := settings.password_encoder_secret()):
+                return cls(_NO_KEY)
             return cls(_key=deployment_key(secret, *_PURPOSE))
         except ConfigException as error:
             return cls(f"There are no hashes of values. {' '.join(error.problems)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -198,21 +199,32 @@ class AllowedFiles:
 
     def diagnose(self) -> Iterator[Diagnosis]:
         """
-        Yield how many paths are allowed, and those that other users could change.
+        Yield how many paths are allowed, those that other users could change, and what is wrong below them.
 
         :raises ProviderLookupError: as in ``check``
         """
         from airflow_config_providers.core.diagnosis import fine  # noqa: PLC0415 - no task asks for one
         from airflow_config_providers.providers.checks import rights_of  # noqa: PLC0415 - see above
+        from airflow_config_providers.providers.files_below import diagnose_below  # noqa: PLC0415 - see above
 
         yield fine(self.check())
         for root in self.allowed or ():
             yield from rights_of("/" + "/".join(root))
+            yield from diagnose_below(self, "/" + "/".join(root))
+
+    def open_only(self, path: str) -> bool:
+        """
+        Return whether the regular file or directory at ``path`` is there, and can be opened.
+
+        :raises AccessDeniedError: not allowed, or not readable by this process
+        :raises ConfigException: it cannot be a path
+        :raises ProviderUnavailableError: the system cannot open it now
+        """
+        return any(self._with_descriptor(path, lambda _: True, is_kind=kind) for kind in (stat.S_ISDIR, stat.S_ISREG))
 
     def _unreadable(self, path: str) -> ProviderLookupError | None:
         try:
-            kinds = (stat.S_ISDIR, stat.S_ISREG)
-            is_open = any(self._with_descriptor(path, lambda _: True, is_kind=kind) for kind in kinds)
+            is_open = self.open_only(path)
         except ProviderLookupError as error:
             return error
         if is_open:
@@ -396,10 +408,20 @@ def _denied(path: str) -> AccessDeniedError:
     return AccessDeniedError(f"{printable(path)} is not inside an allowed path, so it is not read. {way_out}")
 
 
+def _user() -> str:
+    """Return the name of the user of this process; its number if the system has no name for it."""
+    number = os.geteuid()
+    with suppress(KeyError):
+        return printable(pwd.getpwuid(number).pw_name)
+    return str(number)
+
+
 def _failure(path: str, code: int | None) -> ProviderLookupError:
     if code == errno.ELOOP:
         return _denied(path)
     if code in {errno.EACCES, errno.EPERM}:
-        return AccessDeniedError(f"{printable(path)} cannot be read by the user of this process. Give it read access.")
+        return AccessDeniedError(
+            f"{printable(path)} cannot be read by the user of this process, {_user()}. Give it read access."
+        )
     reason = os.strerror(code) if code else "no reason given"
     return ProviderUnavailableError(f"{printable(path)} cannot be read now ({reason}).")

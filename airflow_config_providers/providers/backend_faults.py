@@ -57,6 +57,11 @@ _OF_DATABASE: Final = (
     "db migrate."
 )
 
+_OF_NAME: Final = (
+    "Use a name in ASCII. If it is that of a DAG under airflow dags test, which cannot ask Airflow for other names, a "
+    "scheduler can run it."
+)
+
 _LONGEST_CHAIN: Final = 10
 """How many causes of an error are looked at: enough for a client of a client, and an end for a circle."""
 
@@ -115,6 +120,8 @@ def error_of(error: Exception, *, who: str, what: str) -> ConfigProvidersError |
         return undecipherable(who, what)
     if _DATABASE_ERROR in _names(error):
         return unavailable(who, what, reason=type(error).__name__, way_out=_OF_DATABASE)
+    if isinstance(error, UnicodeEncodeError) and not what.isascii():
+        return unavailable(who, what, reason=type(error).__name__, way_out=_OF_NAME)
     code = _aws_code(error)
     return unavailable(who, what, reason=code if code in AWS_UNAVAILABLE else type(error).__name__)
 

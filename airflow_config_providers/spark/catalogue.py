@@ -9,17 +9,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
-from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
+from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.invalid_value import invalid_value
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.keys import HADOOP_PREFIX, older_names
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
-from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
+from airflow_config_providers.core.sensitive import HIDDEN, shows_secret, sounds_secret
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
 from airflow_config_providers.spark.driver_providers import OF_DEPLOYMENT, is_driver_definition
 from airflow_config_providers.spark.redaction import is_hidden_by_spark
-from airflow_config_providers.spark.substitutions import is_substituted_by_spark
+from airflow_config_providers.spark.substitutions import is_substituted, is_substituted_by_spark, signs_in
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.validators import Validator
@@ -207,6 +208,10 @@ class SparkDefinition(ConfigDef):
                 "values. Write true, or delete the key."
             )
         return None
+
+    def shown_to_policies(self, name: str, secret: str) -> str:
+        """Return what policies see of a plaintext secret: with what Spark or Hadoop replaces, as before a run."""
+        return signs_in(secret) if is_substituted(name, secret) else HIDDEN
 
     def refusal(self, name: str, value: object) -> ConfigException | None:
         """Return why ``value`` is invalid; None for a string in which Spark will still replace something."""

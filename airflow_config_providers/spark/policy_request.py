@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.policy import Moment, RequestMetadata
@@ -13,10 +11,7 @@ from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.variable import parse
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.substitutions import is_substituted
-
-_SIGN: Final = r"(\$\{[\w.]*(?::?-(?=[^${}]*\}))?|[${}])"
-"""In a value: what makes Spark or Hadoop replace a part of it, with the name of what they put there."""
+from airflow_config_providers.spark.substitutions import is_substituted, signs_in
 
 
 def policy_request(
@@ -78,18 +73,12 @@ def _without_secret(key: str, layered: LayeredConfig) -> str:
     text, definition = layered.settled[key], layered.definition
     if key in definition.config_keys and not definition.is_sensitive(key):
         return text
-    keeps_signs = "${" in text and is_substituted(key, text)
-    without = _signs if keeps_signs else _nothing
+    without = signs_in if is_substituted(key, text) else _nothing
     return "".join(without(part) if isinstance(part, str) else str(part) for part in parse(text))
 
 
 def _nothing(text: str) -> str:
     return HIDDEN
-
-
-def _signs(text: str) -> str:
-    pieces = re.split(_SIGN, text)
-    return "".join(piece if number % 2 or not piece else HIDDEN for number, piece in enumerate(pieces))
 
 
 def _hidden_changes(before: LayeredConfig, after: LayeredConfig) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, hadoop_name
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.variable import parse, variables
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.spark.redaction import other_names
@@ -28,6 +29,9 @@ Databricks replaces by a secret of its own.
 
 _WHOLE: Final = r"\$\{[^}]*\}?|\{\{\s?secrets/[^}]*"
 """All that one of them could replace, with its name."""
+
+_SIGN: Final = r"(\$\{[\w.]*(?::?-(?=[^${}]*\}))?|[${}])"
+"""In a value: what makes Spark or Hadoop replace a part of it, with the name of what they put there."""
 
 _FROM_ENVIRONMENT: Final = {
     "fs.s3a.access.key": "AWS_ACCESS_KEY_ID",
@@ -63,6 +67,12 @@ def is_substituted_by_spark(text: str) -> bool:
 def is_substituted(key: str, text: str) -> bool:
     """Return whether Spark, Hadoop or Databricks could replace a part of ``text`` when it reads ``key``."""
     return ("${" in text and hadoop_name(key) is not None) or re.search(_UNDER_ANY_KEY, text) is not None
+
+
+def signs_in(secret: str) -> str:
+    """Return ``secret`` with ``[hidden]`` in place of all but what makes Spark or Hadoop replace a part of it."""
+    pieces = re.split(_SIGN, secret)
+    return "".join(piece if number % 2 or not piece else HIDDEN for number, piece in enumerate(pieces))
 
 
 def has_inserted(text: str, *, template: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from airflow_config_providers.core import ConfigDef, ConfigType, Range
 from airflow_config_providers.core.keys import is_reserved
 from airflow_config_providers.core.polled_provider import PolledConfigProvider
 from airflow_config_providers.core.provider import ConfigData, ConfigProvider
@@ -296,10 +297,25 @@ def test_the_error_of_a_configdef_names_the_provider() -> None:
     assert problems(registry, props(a="odd")) == ("Provider a: cache.ms is no number.",)
 
 
-def test_a_problem_that_a_configdef_finds_says_where_to_correct_it() -> None:
-    problem = "Invalid value for configuration ttl.ms: Value must be at least 1000"
-    registry = ProviderRegistry({"odd": lambda: Failing(ProviderDefinitionError(problem))})
-    assert problems(registry, props(a="odd")) == (f"Provider a: {problem}. Correct it in the definition.",)
+def test_each_problem_that_a_configdef_finds_says_where_to_correct_it() -> None:
+    class Defined(InMemoryConfigProvider):
+        def configure(self, configs: Mapping[str, Any]) -> None:
+            options = ConfigDef().define("file", ConfigType.STRING)
+            options.define("ttl.ms", ConfigType.LONG, 60_000, Range.at_least(1_000)).parse(configs)
+
+    given = props(a="odd") | {"config.providers.a.param.ttl.ms": "1"}
+    assert problems(ProviderRegistry({"odd": Defined}), given) == tuple(
+        f"Provider a: {problem}. Correct it in the definition."
+        for problem in (
+            'Missing required configuration "file" which has no default value',
+            "Invalid value for configuration ttl.ms: Value must be at least 1000",
+        )
+    )
+
+
+def test_a_problem_that_is_no_sentence_is_shown_as_the_provider_has_raised_it() -> None:
+    registry = ProviderRegistry({"odd": lambda: Failing(ProviderDefinitionError("a.b is odd"))})
+    assert problems(registry, props(a="odd")) == ("Provider a: a.b is odd",)
 
 
 def test_a_provider_that_cannot_be_configured_and_does_not_say_why_is_not_opened() -> None:

@@ -131,6 +131,21 @@ def test_every_secret_that_is_looked_for_is_seen(text):
 @pytest.mark.parametrize(
     "text",
     [
+        "-DpasswordFiler=abc",
+        "https://hooks.example/token=abc/x",
+        "s3a://bucket/x?token=abc",
+        "s3a://bucket/token=a/ password=abc",
+        "s3a://u:p@bucket/token=a/",
+        "s3a://bucket/x,token=abc",
+    ],
+)
+def test_a_secret_near_what_looks_like_one_is_seen(text):
+    assert shows_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "The token: ask for it",
         'password=""',
         "password=''",
@@ -175,6 +190,10 @@ def test_every_secret_that_is_looked_for_is_seen(text):
         "--password-file /run/x",
         "--password --user me",
         "--password ${vault:apps/db:password}",
+        "-Djavax.net.ssl.keyStorePasswordFile=/etc/store.pass",
+        "passwdPath=/x;passwordFile: /x",
+        "s3a://bucket/token=ETH/day=1/x.jar",
+        "hdfs://h:8020/a/api_key=x,file:/b/db.secret=1/",
     ],
 )
 def test_ordinary_text_is_no_secret(text):
@@ -269,7 +288,20 @@ def test_an_ordinary_name_is_none(key):
 
 @pytest.mark.parametrize(
     "part",
-    ["//u:", "//u:a/", "//u@", "/:", "jdbc:oracle:a:u/", "{password: x", ",password: '", 'password=""', "\npassword: "],
+    [
+        "s3a:/",
+        "s3a://b/token=",
+        "/token",
+        "//u:",
+        "//u:a/",
+        "//u@",
+        "/:",
+        "jdbc:oracle:a:u/",
+        "{password: x",
+        ",password: '",
+        'password=""',
+        "\npassword: ",
+    ],
 )
 def test_attack_14_hostile_text_is_searched_in_linear_time(part):
     """The bound is twenty times the expected time, and a tenth of what a quadratic search needs."""

@@ -464,6 +464,28 @@ def test_a_secret_beside_a_reference_is_refused_since_its_reference_must_stay_re
     assert "hunter2" not in str(caught.value) + str(store.texts)
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "seen"),
+    [
+        pytest.param("spark.app.x", "${env.NAME} token=c4nary", "${env.NAME}[hidden]", id="beside a secret"),
+        pytest.param("spark.hadoop.fs.s3a.secret.key", "${env.NAME}", "${env.NAME}", id="under a secret's key"),
+        pytest.param("spark.app.token", "c4nary", "[hidden]", id="nowhere"),
+    ],
+)
+def test_policies_see_what_hadoop_replaces_in_a_new_secret(store, key, text, seen):
+    asked = []
+
+    class Asked(AlterConfigPolicy):
+        def validate(self, request):
+            asked.append(request.configs_after[key])
+
+    one = ConfigAdmin(store, spark_definition(), [Asked()], seal=lambda _: "sealed")
+    one.incremental_alter_configs({DAG: [set_(key, text)]})
+
+    assert asked == [seen]
+    assert '"sealed": "sealed"' in store.texts[name_of(DAG)]
+
+
 def test_what_is_no_secret_beside_a_reference_is_kept(store):
     one = ConfigAdmin(store, spark_definition(), seal=lambda _: "sealed")
 

@@ -98,6 +98,16 @@ def test_without_a_strong_secret_there_are_no_hashes_but_a_reason(secret, text, 
     assert reason in found.reason
 
 
+def test_a_secret_that_cannot_be_read_leaves_no_hashes_but_a_reason(monkeypatch):
+    name = "AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET"
+    monkeypatch.delenv(name)
+    monkeypatch.setenv(f"{name}_CMD", "false")
+    found = ValueHashes.of_deployment()
+
+    assert found.key_id == ""
+    assert "password_encoder_secret_cmd is set, its command has failed" in found.reason
+
+
 def test_neither_key_nor_value_is_shown():
     assert SECRET not in repr(ValueHashes.of_deployment())
 

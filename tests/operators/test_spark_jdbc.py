@@ -350,3 +350,46 @@ def test_the_names_of_the_keys_have_every_spark_hide_them():
     from airflow_config_providers.spark.redaction import is_hidden_by_spark
 
     assert all(map(is_hidden_by_spark, KEYS.values()))
+
+
+@pytest.fixture
+def _elsewhere(monkeypatch):
+    extra = {"deploy-mode": "client", "queue": "night", "spark-binary": "spark3-submit"}
+    fields = {"conn_type": "spark", "host": "spark://elsewhere:7077", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_ELSEWHERE", json.dumps(fields))
+
+
+def master_of(task):
+    connection = task._get_hook()._connection
+    return [connection[name] for name in ("master", "deploy_mode", "queue", "spark_binary")]
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_a_job_runs_where_its_spark_conn_id_says(job):
+    assert master_of(job(spark_conn_id="elsewhere")) == ["spark://elsewhere:7077", "client", "night", "spark3-submit"]
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_the_stock_operator_takes_the_master_from_spark_default(dag, database, given):
+    stock = SparkJDBCOperator(dag=dag, **{**given, "spark_conn_id": "elsewhere"})
+
+    assert master_of(stock) == [
+        master_of(SparkJDBCOperator(dag=dag, **{**given, "task_id": "b"}))[0],
+        None,
+        None,
+        "spark-submit",
+    ]
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_a_hook_of_the_authors_own_keeps_its_connection(dag, database, given):
+    class OwnHook(SparkJDBCHook):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self._connection["master"] = "local[7]"
+
+    class OwnOperator(SparkJDBCOperator):
+        def _get_hook(self):
+            return OwnHook(spark_conn_id="elsewhere", jdbc_conn_id=self._jdbc_conn_id)
+
+    assert master_of(configured(OwnOperator)(dag=dag, **given))[0] == "local[7]"

@@ -164,3 +164,19 @@ def test_an_error_of_a_database_says_how_to_create_its_tables() -> None:
     assert isinstance(found, ProviderUnavailableError)
     assert "airflow db migrate" in str(found)
     assert "c4nary" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        pytest.param("\u0436", "Use a name in ASCII.", id="the name"),
+        pytest.param("x", "Try again later, or check its log.", id="something else"),
+    ],
+)
+def test_an_error_of_a_name_that_cannot_be_sent_says_what_to_do(name: str, way_out: str) -> None:
+    error = UnicodeEncodeError("latin-1", "c4nary-\u0436", 7, 8, "ordinal not in range(256)")
+
+    found = error_of(error, who="Secrets backend X", what=f"variable '{name}'")
+
+    assert f"(UnicodeEncodeError). {way_out}" in str(found)
+    assert "c4nary" not in str(found)

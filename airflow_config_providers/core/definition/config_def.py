@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.definition.config_type import (
     ConfigType,
-    InvalidValueError,
     convert_to_string,
-    invalid_value,
     parse_type,
 )
+from airflow_config_providers.core.invalid_value import InvalidValueError, invalid_value
 from airflow_config_providers.core.resource import EVERYWHERE, ResourceType
+from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.text import grouped, printable
 from airflow_config_providers.exceptions import ConfigException, refuse
 
@@ -190,11 +190,12 @@ class ConfigDef:
         """
         Return the parsed value of every configuration, from ``props`` or by default; other names are left out.
 
-        :raises ConfigException: values are invalid; ``problems`` has all problems, in the order of definition
+        :raises InvalidValueError: values are invalid; ``problems`` has all problems, in the order of definition
+        :raises ConfigException: a dependent is not defined
         """
         refuse(ConfigException, self._undefined_dependents().values())
         read = {name: key.read(props) for name, key in self.config_keys.items()}
-        refuse(ConfigException, [problem for _, found in read.values() for problem in found])
+        refuse(InvalidValueError, [problem for _, found in read.values() for problem in found])
         return {name: value for name, (value, _) in read.items()}
 
     def validate(self, props: Mapping[str, Any]) -> list[ConfigValue]:
@@ -229,6 +230,10 @@ class ConfigDef:
     def is_secret(self, name: str, text: str) -> bool:
         """Return whether ``text`` must not be shown as the value of ``name``."""
         return self.is_sensitive(name)
+
+    def shown_to_policies(self, name: str, secret: str) -> str:
+        """Return what policies see of a plaintext secret under ``name`` before it is encrypted."""
+        return HIDDEN
 
     def read_only_reason(self, name: str) -> str | None:
         """Return why dynamic configuration cannot change ``name``; None if it can."""

@@ -8,10 +8,10 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
+from airflow_config_providers.core.invalid_value import invalid_value
 from airflow_config_providers.core.java_text import BLANKS, format_double, parse_double, parse_integer
 from airflow_config_providers.core.sensitive import Password
-from airflow_config_providers.core.text import of_type, printable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.core.text import of_type
 
 _PATTERN_BLANKS = " \t\n\v\f\r"
 _BOOLEANS = {"true": True, "false": False}
@@ -35,23 +35,6 @@ class ConfigType(Enum):
     """A class, by its dotted path."""
     PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
     """A string that is never shown."""
-
-
-class InvalidValueError(ConfigException):
-    """
-    A value that is not valid.
-
-    :ivar reason: why, in words that do not name the configuration; empty if only the message says it
-    """
-
-    reason: str = ""
-
-
-def invalid_value(name: str, reason: str) -> InvalidValueError:
-    """Return the error for an invalid value of ``name``; ``reason`` must not quote the value."""
-    error = InvalidValueError(f"Invalid value for configuration {printable(name)}: {reason}")
-    error.reason = reason
-    return error
 
 
 def parse_type(name: str, value: object, type: ConfigType) -> Any:  # noqa: A002 - Kafka's name

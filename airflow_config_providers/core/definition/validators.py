@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from airflow_config_providers.core.definition.config_type import invalid_value
+from airflow_config_providers.core.invalid_value import invalid_value
 from airflow_config_providers.core.sensitive import Password
 
 

@@ -19,7 +19,7 @@ from airflow_config_providers.lazy import pyspark
 from airflow_config_providers.spark.audit.spark_failures import translating_failures
 from airflow_config_providers.spark.catalogue import SECRET_KEY
 from airflow_config_providers.spark.installation import SparkInstallation, matching
-from airflow_config_providers.spark.jvm import has_started, launch, spark_home, unwritable
+from airflow_config_providers.spark.jvm import has_started, launch, launching_without, spark_home, unwritable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +44,19 @@ _DEFAULTS: Final = {
     "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
     "spark.sql.session.timeZone": "UTC",
 }
+
+_OF_THIS_PROCESS: Final = (
+    "AIRFLOW__",
+    "AIRFLOW_CLI_TOKEN",
+    "AIRFLOW_CONN_",
+    "AIRFLOW_VAR_",
+    "VAULT_",
+    "_AIRFLOW_",
+)
+"""
+Prefixes of the variables in which this process has credentials and settings. The JVM and its Python processes get all
+others, because Spark's scripts and the clients of clouds can read any.
+"""
 
 _NO_SPARK: Final = (
     "The audit runs on Spark, and pyspark is not installed. Install the extra 'audit', as the page 'Install' of the "
@@ -170,7 +183,7 @@ def _session(master: str | None, configs: Mapping[str, str]) -> Any:
     conf = pyspark.SparkConf().setAll(list({**_DEFAULTS, **_ENCRYPTED, **configs}.items()))
     if master:
         conf.setMaster(master)  # without one, Spark takes that of spark-defaults.conf, or else local[*]
-    with quiet_start(os.environ):
+    with quiet_start(os.environ), launching_without([name for name in os.environ if name.startswith(_OF_THIS_PROCESS)]):
         launch(conf)
     context = pyspark.SparkContext(conf=conf)
     try:

@@ -15,8 +15,9 @@ from airflow_config_providers.core.definition.config_def import (
     ConfigValue,
     Importance,
 )
-from airflow_config_providers.core.definition.config_type import ConfigType, InvalidValueError
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.definition.validators import LambdaValidator, NonEmptyString, Range
+from airflow_config_providers.core.invalid_value import InvalidValueError
 from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.exceptions import ConfigException
 

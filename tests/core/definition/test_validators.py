@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from airflow_config_providers.core.definition.config_type import invalid_value
 from airflow_config_providers.core.definition.validators import (
     CaseInsensitiveValidString,
     CompositeValidator,
@@ -20,6 +19,7 @@ from airflow_config_providers.core.definition.validators import (
     ValidList,
     ValidString,
 )
+from airflow_config_providers.core.invalid_value import invalid_value
 from airflow_config_providers.core.sensitive import Password
 from airflow_config_providers.exceptions import ConfigException
 

@@ -187,6 +187,30 @@ def test_a_result_of_nothing_leaves_no_stage_that_prints_errors_when_the_session
     assert "Exception" not in done.stderr
 
 
+WITH_JVM = """
+import os
+from airflow_config_providers.spark.audit.session import audit_session
+
+with audit_session("local[1]") as session:
+    inherited = session._jvm.java.lang.System.getenv()
+    of_worker = dict(session.sparkContext.parallelize([0], 1).flatMap(lambda _: os.environ.items()).collect())
+    for name in ("AIRFLOW_CONN_DB", "VAULT_TOKEN", "AWS_REGION"):
+        print(name, *(name in environ for environ in (os.environ, inherited, of_worker)))
+"""
+
+
+def test_the_jvm_and_its_workers_have_no_credentials_of_airflow_and_vault() -> None:
+    environ = {**os.environ, "AIRFLOW_CONN_DB": "x://", "VAULT_TOKEN": "x", "AWS_REGION": "x"}
+
+    done = subprocess.run([sys.executable, "-c", WITH_JVM], env=environ, stdout=subprocess.PIPE, text=True, check=True)
+
+    assert done.stdout.splitlines() == [
+        "AIRFLOW_CONN_DB True False False",
+        "VAULT_TOKEN True False False",
+        "AWS_REGION True True True",
+    ]
+
+
 AT_THE_END = f"""
 import logging
 logging.basicConfig(level=logging.INFO)

@@ -564,7 +564,7 @@ def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(origin: AirflowProc
             'MORE = {"spark.app.user": "{{ conn.db.login }}"}\n',
             'SparkSubmitOperator(task_id="o", conf=MORE | {"spark.app.b": "1"})\n'
             '    SparkSubmitOperator(task_id="m", conf=MORE)',
-            "with the proposed change, 'spark.app.user' of task 'o' would differ.",
+            "with the proposed change, 'spark.app.user' of task 'o' would get the reference, too, in a way that",
             id="merged",
         ),
     ],

@@ -377,7 +377,7 @@ class ProofMaker:
                 found[path] = self._proposal(path, texts[path], problems, left[path])
         checked = [_refused_without_gain(one, left.get(one.proposal.path, ())) for one in checked]
         refused = {one.proposal.path: one.problem() for one in checked if not one.is_proved}
-        problems += [ByHand(path, 0, problem) for path, problem in refused.items()]
+        problems += [ByHand(path, self._failing_line(path), problem) for path, problem in refused.items()]
         problems += _left_problems({path: differing for path, differing in left.items() if path not in refused})
         for path, proposal in found.items():
             seen = proposal or FileProposal(path, texts[path])
@@ -426,6 +426,10 @@ class ProofMaker:
         if one.path in self.imported:
             return "other files import it, so a change could concern their jobs, too. Change it by hand."
         return ""
+
+    def _failing_line(self, path: str) -> int:
+        """Return the line at which the file as it is cannot be imported; 0 if it can, or if that is unknown."""
+        return next((one.place.line or 0 for one in self.before[path].findings), 0)
 
     def _import(self, proposals: Iterable[FileProposal]) -> None:
         """Import the changed files that were not imported yet, in a copy of the folder."""

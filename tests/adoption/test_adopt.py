@@ -263,7 +263,7 @@ def test_no_secret_is_shown(adopted: Adopted):
             "application_args: its template reads a connection or a variable. Only conf and env_vars are "
             "changed: in other arguments, others could read the value. Pass a secret under a key of conf",
         ),
-        ("broken.py:None", "it cannot be imported, so a change cannot be checked"),
+        ("broken.py:3", "it cannot be imported, so a change cannot be checked"),
         ("custom.py:None", "with the proposed change, "),
     ],
 )

@@ -18,6 +18,7 @@ from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing, written_path
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import counted, grouped, printable
+from airflow_config_providers.core.variable import variables
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.job.job_layers import deployed_layers
@@ -77,7 +78,7 @@ class Adoption:
 
     def summary(self) -> str:
         """Return the proposal in one sentence."""
-        references = sum(len(one.replacements) for one in self.files)
+        references = sum(len(variables(replaced.text)) for one in self.files for replaced in one.replacements)
         removed = sum(one.removed for one in self.files)
         return (
             f"Adopt: {counted(len(self.files), 'DAG file')} to change, with {counted(references, 'reference')}; "

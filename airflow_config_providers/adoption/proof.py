@@ -156,6 +156,10 @@ _NOT_KNOWN: Final = (
     "cannot be compared, because the configuration of this task is not known here: it has a value that is no string, "
     "number or boolean, such as a password that the connection does not have, or one that is known only in a run"
 )
+_GETS_IT_TOO: Final = (
+    "would get the reference, too, in a way that is not followed here, such as A | B, dict(...), a function or a class "
+    "of your own. Change it by hand, for all tasks that get it"
+)
 
 
 def _owners(task_id: str) -> Iterator[str | None]:
@@ -176,10 +180,15 @@ class _Replaced:
         self.replacements = replacements
         self._configs = {(one.task_id, one.key, one.text) for one in replacements if one.is_conf}
         self._texts = {(one.task_id, one.text) for one in replacements if not one.is_conf}
+        self._pairs = {(one.key, one.text) for one in replacements if one.is_conf}
 
     def sets(self, task: str, key: str, text: str | None) -> bool:
         """Return whether a key of a task becomes ``text``."""
         return any((owner, key, text) in self._configs for owner in _owners(task))
+
+    def sets_for_others(self, key: str, text: str | None) -> bool:
+        """Return whether a key of any task becomes ``text``."""
+        return (key, text) in self._pairs
 
     def has(self, task: str, text: str) -> bool:
         """Return whether anything else of a task becomes ``text``."""
@@ -191,7 +200,8 @@ def _task_differences(task: str, old: Meaning, new: Meaning, replaced: _Replaced
     for key in sorted(old.configs.keys() | new.configs.keys()):
         before, after = old.configs.get(key), new.configs.get(key)
         if before != after and (before is None or not replaced.sets(task, key, after)):
-            why = "would differ" if old.is_known else _NOT_KNOWN
+            changed = _GETS_IT_TOO if replaced.sets_for_others(key, after) else "would differ"
+            why = changed if old.is_known else _NOT_KNOWN
             yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {why}", task, key)
     if new.unread:
         where = f"could come from '{printable(new.unread[0])}', which cannot be read here"
@@ -367,7 +377,7 @@ class ProofMaker:
                 found[path] = self._proposal(path, texts[path], problems, left[path])
         checked = [_refused_without_gain(one, left.get(one.proposal.path, ())) for one in checked]
         refused = {one.proposal.path: one.problem() for one in checked if not one.is_proved}
-        problems += [ByHand(path, 0, problem) for path, problem in refused.items()]
+        problems += [ByHand(path, self._failing_line(path), problem) for path, problem in refused.items()]
         problems += _left_problems({path: differing for path, differing in left.items() if path not in refused})
         for path, proposal in found.items():
             seen = proposal or FileProposal(path, texts[path])
@@ -416,6 +426,10 @@ class ProofMaker:
         if one.path in self.imported:
             return "other files import it, so a change could concern their jobs, too. Change it by hand."
         return ""
+
+    def _failing_line(self, path: str) -> int:
+        """Return the line at which the file as it is cannot be imported; 0 if it can, or if that is unknown."""
+        return next((one.place.line or 0 for one in self.before[path].findings), 0)
 
     def _import(self, proposals: Iterable[FileProposal]) -> None:
         """Import the changed files that were not imported yet, in a copy of the folder."""

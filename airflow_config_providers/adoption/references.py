@@ -20,13 +20,15 @@ CONNECTION: Final = "connection"
 VARIABLE: Final = "variable"
 """The name of the provider for variables, as the guide defines it."""
 
-_ID: Final = r"(?:\.(?P<id>\w+)|\.get\(\s*(?P<quote>['\"])(?P<got>[\w.@/ -]+)(?P=quote)\s*\))"
+_NAME: Final = r"'[\w.@/ -]+'|\"[\w.@/ -]+\""
+_ID: Final = rf"(?:\.(?P<id>\w+)|\.get\(\s*(?P<got>{_NAME})\s*\)|\[\s*(?P<item>{_NAME})\s*\])"
+_STEPS: Final = r"(?:\.\w+|\[\s*'[\w-]+'\s*\]|\[\s*\"[\w-]+\"\s*\])+"
 _CONNECTION: Final = re.compile(
     rf"\{{\{{-?\s*conn{_ID}\.(?:(?P<field>login|password|host|port|schema|conn_type)|(?P<uri>get_uri\(\))"
-    r"|extra_dejson\.(?P<extra>\w+(?:\.\w+)*))\s*-?\}\}"
+    rf"|extra_dejson(?P<extra>{_STEPS}))\s*-?\}}\}}"
 )
 _VALUE: Final = re.compile(rf"\{{\{{-?\s*var\.value{_ID}\s*-?\}}\}}")
-_JSON: Final = re.compile(r"\{\{-?\s*var\.json\.(?P<id>\w+)\.(?P<keys>\w+(?:\.\w+)*)\s*-?\}\}")
+_JSON: Final = re.compile(rf"\{{\{{-?\s*var\.json{_ID}(?P<keys>{_STEPS})\s*-?\}}\}}")
 _FROM_JSON: Final = re.compile(r"\bextra_dejson\b|\bvar\.json\b")
 _OPENING: Final = re.compile(r"\{[{%]")
 _CLOSING: Final = re.compile(r"[}%]\}")
@@ -165,11 +167,21 @@ def _reference(part: str, providers: Providers) -> str:
     if found := _CONNECTION.fullmatch(part):
         return _of_connection(found, providers)
     if found := _VALUE.fullmatch(part):
-        return providers.of_variable(found["id"] or found["got"])
+        return providers.of_variable(_id(found))
     found = _JSON.fullmatch(part)
-    return providers.of_variable(found["id"], found["keys"]) if found else ""
+    return providers.of_variable(_id(found), _keys(found["keys"])) if found else ""
 
 
 def _of_connection(found: re.Match[str], providers: Providers) -> str:
-    field = found["field"] or ("uri" if found["uri"] else f"extra.{found['extra']}")
-    return providers.of_connection(found["id"] or found["got"], field)
+    field = found["field"] or ("uri" if found["uri"] else f"extra.{_keys(found['extra'])}")
+    return providers.of_connection(_id(found), field)
+
+
+def _id(found: re.Match[str]) -> str:
+    """Return the id that an expression has after a dot, or in quotes."""
+    return found["id"] or (found["got"] or found["item"])[1:-1]
+
+
+def _keys(steps: str) -> str:
+    """Return the way to a part of JSON with dots, also if brackets and quotes are around its keys."""
+    return ".".join(re.findall(r"[\w-]+", steps))

@@ -263,7 +263,7 @@ def test_no_secret_is_shown(adopted: Adopted):
             "application_args: its template reads a connection or a variable. Only conf and env_vars are "
             "changed: in other arguments, others could read the value. Pass a secret under a key of conf",
         ),
-        ("broken.py:None", "it cannot be imported, so a change cannot be checked"),
+        ("broken.py:3", "it cannot be imported, so a change cannot be checked"),
         ("custom.py:None", "with the proposed change, "),
     ],
 )
@@ -564,7 +564,7 @@ def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(origin: AirflowProc
             'MORE = {"spark.app.user": "{{ conn.db.login }}"}\n',
             'SparkSubmitOperator(task_id="o", conf=MORE | {"spark.app.b": "1"})\n'
             '    SparkSubmitOperator(task_id="m", conf=MORE)',
-            "with the proposed change, 'spark.app.user' of task 'o' would differ.",
+            "with the proposed change, 'spark.app.user' of task 'o' would get the reference, too, in a way that",
             id="merged",
         ),
     ],

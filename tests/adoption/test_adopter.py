@@ -1,4 +1,4 @@
-"""The names of new layer files, and mappings that become empty."""
+"""The names of new layer files, mappings that become empty, and the summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.adoption.adopter import names_in
+from airflow_config_providers.adoption.adopter import Adoption, names_in
 from airflow_config_providers.adoption.file_proposal import emptied
 from tests.adoption.proposing import proposal_of
 
@@ -56,3 +56,10 @@ def test_a_mapping_of_which_all_entries_are_removed_is_named_with_its_line():
 )
 def test_a_mapping_that_the_patch_does_not_empty_is_not_named(text: str, below: dict[str, str]):
     assert list(emptied(proposal_of(text, below=below))) == []
+
+
+def test_each_reference_of_a_string_is_counted():
+    url = "x://{{ conn.db.host }}:{{ conn.db.port }}"
+    found = proposal_of(f'SparkSubmitOperator(task_id="x", conf={{"spark.app.url": "{url}"}})\n')
+
+    assert "with 2 references" in Adoption([found], [], [], [], Path.cwd()).summary()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from airflow.providers.apache.spark.hooks import spark_jdbc
 from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_config_providers.airflow_compat import AirflowException
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
@@ -25,6 +27,42 @@ from airflow_config_providers.spark.delivery import Delivery, Submission
 _PY_FILES: Final = "spark.submit.pyFiles"
 _STOCK: Final = Path(spark_jdbc.__file__).with_name(f"{jdbc.STOCK}.py")
 
+UNNAMED: Final = (SparkJDBCHook.default_conn_name, "spark-default")
+"""The ``spark_conn_id`` of a hook, and of an operator, whose author has named none."""
+
+_OF_CONNECTION: Final = frozenset(
+    {
+        "_connection",
+        "_is_kubernetes",
+        "_is_yarn",
+        "_is_yarn_cluster_mode",
+        "_should_track_driver_status",
+        "spark_binary",
+    }
+)
+"""What the stock hook takes from its connection."""
+
+
+def at_named_connection(hook: SparkJDBCHook) -> SparkJDBCHook:
+    """
+    Return ``hook`` with the connection that ``spark_conn_id`` names.
+
+    The stock hook always has that of ``spark_default``, and keeps it here if the other one does not exist. So does a
+    hook of the author's own class, which could have put another one in its place.
+    """
+    if type(hook) is SparkJDBCHook and hook._conn_id not in UNNAMED and _exists(hook, hook._conn_id):
+        named = SparkSubmitHook(hook._conf, hook._conn_id, principal=hook._principal, keytab=hook._keytab)
+        vars(hook).update({name: value for name, value in vars(named).items() if name in _OF_CONNECTION})
+    return hook
+
+
+def _exists(hook: SparkJDBCHook, conn_id: str) -> bool:
+    try:
+        hook.get_connection(conn_id)
+    except AirflowException:  # as the stock hook takes it
+        return False
+    return True
+
 
 class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
     """
@@ -33,26 +71,12 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
     They come from the JDBC connection, unless the configuration has the keys of ``jdbc.KEYS``. If it has a URL, the job
     gets nothing from the connection. The hook forgets them when the job has ended.
 
-    The job runs where ``spark_conn_id`` says.
-
     :ivar keeps_secrets: whether secrets of the JDBC connection must stay on this machine, because the driver resolves
     """
 
     keeps_secrets = False
     _credentials: Mapping[str, str] = {}
     _hides = ReverseTransformer({}, {})
-
-    @classmethod
-    def of(cls, hook: Any, **kwargs: Any) -> Self:
-        """
-        Return a hook as the base does, with the connection that ``spark_conn_id`` names.
-
-        The stock hook has that of ``spark_default``, unless the author's own class has put another one in its place.
-        """
-        if type(hook) is SparkJDBCHook and hook._conn_id != SparkJDBCHook.default_conn_name:
-            hook.spark_binary = None  # that of spark_default, too
-            hook._connection = hook._resolve_connection()
-        return super().of(hook, **kwargs)
 
     def submit_jdbc_job(self) -> None:
         """

@@ -11,6 +11,8 @@ from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmi
 from airflow_config_providers.settings import ResolveIn
 
 if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
+
     from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
 
 
@@ -20,6 +22,8 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
 
     User, password and URL of the JDBC connection reach the job like its configuration, and are in no command. If the
     configuration has ``spark.airflow.jdbc.secret.url``, ``.user`` or ``.password``, these override the connection.
+
+    The job runs where ``spark_conn_id`` says, if that connection exists, and otherwise where ``spark_default`` says.
     """
 
     template_fields = (*SparkJDBCOperator.template_fields, *OURS)
@@ -29,6 +33,12 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
         from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
 
         return ConfiguredSparkJDBCHook
+
+    def _stock_hook(self) -> SparkJDBCHook:
+        from airflow_config_providers.hooks.spark_jdbc import at_named_connection
+
+        hook: Any = super()._stock_hook()
+        return at_named_connection(hook)
 
     def _get_hook(self) -> ConfiguredSparkJDBCHook:
         if self.conf:

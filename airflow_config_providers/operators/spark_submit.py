@@ -18,6 +18,8 @@ from airflow_config_providers.spark.named_arguments import IN_COMMAND
 if TYPE_CHECKING:
     import subprocess
 
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
     from airflow_config_providers.job.exposed_values import Destination
@@ -86,10 +88,14 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     def _destination(self) -> Destination:
         from airflow_config_providers.hooks.spark_submit import destination_of
 
-        return destination_of(super()._get_hook(), self._job_fields().environment())
+        return destination_of(self._stock_hook(), self._job_fields().environment())
+
+    def _stock_hook(self) -> SparkSubmitHook:
+        """Return the hook of the stock operator, which knows where the job runs."""
+        return super()._get_hook()
 
     def _may_follow(self) -> bool:
-        hook = super()._get_hook()
+        hook = self._stock_hook()
         return bool(
             hook._should_track_driver_status
             or hook._should_track_driver_via_k8s_api()
@@ -138,7 +144,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return self._hook_class.of(
-            super()._get_hook(),
+            self._stock_hook(),
             submission=self._submission,
             run=lambda: self._try_state.run,
             resolve_commands=self._commands_afterwards,

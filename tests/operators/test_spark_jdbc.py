@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
 from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
 
 from airflow_config_providers.exceptions import ExposedValueError, UndeliverableValueError
+from airflow_config_providers.hooks.spark_jdbc import UNNAMED
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.spark.applications import jdbc
 from tests.canary import CANARY
@@ -367,6 +369,37 @@ def master_of(task):
 @pytest.mark.usefixtures("_elsewhere")
 def test_a_job_runs_where_its_spark_conn_id_says(job):
     assert master_of(job(spark_conn_id="elsewhere")) == ["spark://elsewhere:7077", "client", "night", "spark3-submit"]
+
+
+@pytest.mark.parametrize(
+    "conn_id", [pytest.param({}, id="none"), pytest.param({"spark_conn_id": "gone"}, id="missing")]
+)
+def test_a_job_that_names_no_connection_that_exists_runs_where_the_stock_one_does(dag, database, given, conn_id):
+    named = {name: value for name, value in given.items() if name != "spark_conn_id"}
+
+    assert master_of(configured(SparkJDBCOperator)(dag=dag, **named, **conn_id))[0] == "local[1]"
+
+
+@pytest.fixture
+def _cluster(monkeypatch):
+    fields = {"conn_type": "spark", "host": "spark://elsewhere:7077", "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_ELSEWHERE", json.dumps(fields))
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_whether_values_leave_the_machine_is_judged_by_the_connection_that_is_named(job):
+    assert job(spark_conn_id="elsewhere")._destination().is_remote({})
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_the_driver_in_the_cluster_that_is_named_is_followed_to_its_end(job):
+    assert job(spark_conn_id="elsewhere")._get_hook()._should_track_driver_status
+
+
+def test_who_names_no_connection_has_the_id_of_the_stock_operator():
+    default = inspect.signature(SparkJDBCOperator.__init__).parameters["spark_conn_id"].default
+
+    assert default in UNNAMED
 
 
 @pytest.mark.usefixtures("_elsewhere")

@@ -21,7 +21,8 @@ TELLING_NAMES: Final = (
 
 _NAMES: Final = f"(?i){TELLING_NAMES}"
 _PASSWORD: Final = r"passw(?!(?:or)?ds?(?:file|path)(?![a-z]))[a-z]{0,8}"  # noqa: S105 - a pattern
-_SETTING: Final = rf"(?:{_PASSWORD}|pwd|secret|token|(?:access|account|api|private|secret|shared)[._-]?key)"
+_OTHER_SECRETS: Final = r"secret|token|(?:access|account|api|private|secret|shared)[._-]?key"
+_SETTING: Final = rf"(?:{_PASSWORD}|pwd|{_OTHER_SECRETS})"
 _TEXTS: Final = (
     rf"(?i){_SETTING}(?:=|[ \t]{{1,8}}=[ \t]{{0,8}})(?![\"']{{2}})[^&;,\s]"
     rf"|{_SETTING}\\?[\"'][ \t]{{0,8}}:\s{{0,8}}(?:[0-9]|\\?[\"'](?!\\?[\"']))"
@@ -42,9 +43,15 @@ parameters of a signed link; an ``Authorization`` header; a private key in PEM.
 What a pattern reads to its end stops where another match could begin, so that the time is linear.
 """
 
-_STORED: Final = r"(?i)(?<![a-z0-9])(?:abfss?|dbfs|file|gs|hdfs|s3[an]?|wasbs?):/[^\s\"',;?&#]*"
-_PARTITION: Final = rf"(?i)/[\w.-]{{0,64}}?{_SETTING}=[^/]*"
-"""In the address of a stored file: the folder of a partition, such as ``token=ETH``, which is no setting."""
+_STORED: Final = r"(?i)(?<![\w.+:/-])(?:abfss?|dbfs|file|gs|hdfs|s3[an]?|wasbs?):/[^\s\"',;?&#]*"
+"""The address of a stored file, which is not a part of another address, such as that of a database in a file."""
+
+_PARTITION: Final = rf"(?i)/[\w.-]{{0,64}}?(?:{_OTHER_SECRETS})=[^/@]*"
+"""
+In the address of a stored file: the folder of a partition, such as ``token=ETH``, which is no setting.
+
+Nobody partitions a table by password. An ``@`` is left: it ends a password in the address, which can have a slash.
+"""
 
 _IN_NAMES: Final = ("secret", "pass", "pw", "token", "cred", "gnature", "connect", "key", "sas")
 _IN_TEXTS: Final = ("passw", "pwd", "secret", "token", "key", "g=", "gnature=", "credent", "author")

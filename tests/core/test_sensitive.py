@@ -137,6 +137,10 @@ def test_every_secret_that_is_looked_for_is_seen(text):
         "s3a://bucket/token=a/ password=abc",
         "s3a://u:p@bucket/token=a/",
         "s3a://bucket/x,token=abc",
+        "s3a://bucket/password=abc/x.jar",
+        "s3a://user:pass/token=word@bucket/x",
+        "https://hooks.example/file:/token=abc",
+        "jdbc:h2:file:/data/flights/token=abc",
     ],
 )
 def test_a_secret_near_what_looks_like_one_is_seen(text):

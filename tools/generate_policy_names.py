@@ -28,7 +28,7 @@ from generate_spark_catalogue import _entries, _type
 from pyspark.java_gateway import launch_gateway
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX
-from airflow_config_providers.dynamic.policies.code_loading_names import FILE, code_loading_names
+from airflow_config_providers.dynamic.policies.code_loading_keys import FILE, code_loading_names
 from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns
 from airflow_config_providers.spark.catalogue_file import rows, versions
 

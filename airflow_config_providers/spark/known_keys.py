@@ -235,7 +235,7 @@ def _names() -> frozenset[str]:
 
 @cache
 def _beginnings_of_hadoop() -> frozenset[str]:
-    from airflow_config_providers.dynamic.policies.code_loading_names import code_loading_names  # noqa: PLC0415 - for a mistake only
+    from airflow_config_providers.dynamic.policies.code_loading_keys import code_loading_names  # noqa: PLC0415 - for a mistake only
 
     older = (name.removeprefix(HADOOP_PREFIX) for name in older_names() if name.startswith(HADOOP_PREFIX))
     return frozenset(name.partition(".")[0] for name in (*code_loading_names().hadoop, *older, *_OF_HADOOP))

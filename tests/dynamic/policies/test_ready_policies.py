@@ -24,7 +24,7 @@ from airflow_config_providers.dynamic.policies import (
     RequiredKeys,
 )
 from airflow_config_providers.dynamic.policies.bounds import key_limits
-from airflow_config_providers.dynamic.policies.code_loading_names import code_loading_names
+from airflow_config_providers.dynamic.policies.code_loading_keys import code_loading_names
 from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns, canonical_name, names_of, unmatched
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_config_providers.core.keys import older_names
 from airflow_config_providers.dynamic.policies import CODE_LOADING_KEYS
-from airflow_config_providers.dynamic.policies.code_loading_names import code_loading_names
+from airflow_config_providers.dynamic.policies.code_loading_keys import code_loading_names
 from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns
 from airflow_config_providers.spark.catalogue_file import versions
 

@@ -49,38 +49,25 @@ class WaitsToClose:
     """Base class of members whose ``close`` can wait for a busy server: as long as ``end_of_waiting`` says."""
 
 
-class _CommonEnd:
-    """
-    When members that are closed together stop waiting, counted from when the first of them asks.
-
-    :param outer: the turn of the member that closes them; None if none does
-    """
-
-    def __init__(self, outer: _Turn | None) -> None:
-        self._outer = outer
-        self._until: float | None = None
-
-    def until(self, now: float, seconds: float) -> float:
-        if self._until is None:
-            self._until = now + seconds if self._outer is None else self._outer.until(now, seconds)
-        return self._until
-
-
 class _Turn:
     """
-    When one of these members stops waiting: it has an equal share of the time that is left.
+    When members that are closed together stop waiting, or one of them: it has an equal share of the time that is left.
 
+    :param outer: the turn that this is a part of: for one member, that of all of them, and for these, that of the
+        member that closes them; None if none does
     :param members: how many can wait that are not closed yet, with this one
     """
 
-    def __init__(self, common: _CommonEnd, members: int) -> None:
-        self._common = common
+    def __init__(self, outer: _Turn | None, members: int = 1) -> None:
+        self._outer = outer
         self._members = members
         self._until: float | None = None
 
     def until(self, now: float, seconds: float) -> float:
+        """Return until when, of ``seconds`` from when the first of them asks."""
         if self._until is None:
-            self._until = now + (self._common.until(now, seconds) - now) / self._members
+            end = now + seconds if self._outer is None else self._outer.until(now, seconds)
+            self._until = now + (end - now) / self._members
         return self._until
 
 
@@ -118,7 +105,7 @@ def close_all(members: Iterable[tuple[str, Closable]], *, patience: float = LONG
 
     :param patience: the seconds to wait for each
     """
-    _close_each(deque(_Member.of(name, member) for name, member in members), patience, _CommonEnd(_TURN.get()))
+    _close_each(deque(_Member.of(name, member) for name, member in members), patience, _Turn(_TURN.get()))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -135,11 +122,11 @@ class _Member:
         return cls(name, Once(close), can_wait=issubclass(type(member), WaitsToClose))
 
 
-def _close_each(rest: deque[_Member], patience: float, end: _CommonEnd) -> None:
+def _close_each(rest: deque[_Member], patience: float, common: _Turn) -> None:
     outer = _TURN.set(None)
     try:
         while rest:
-            _TURN.set(_Turn(end, max(1, sum(member.can_wait for member in rest))))
+            _TURN.set(_Turn(common, max(1, sum(member.can_wait for member in rest))))
             closing = _in_thread(rest[0].close)
             closed = rest.popleft()  # a signal can come before, after the thread has started
             if problem := _problem_of_closing(closing, patience):
@@ -148,7 +135,7 @@ def _close_each(rest: deque[_Member], patience: float, end: _CommonEnd) -> None:
                 logging.getLogger(__name__).warning("%s could not be closed: %s", printable(closed.name), problem)
     finally:
         if rest:
-            _in_thread(_close_each, rest, patience, end)
+            _in_thread(_close_each, rest, patience, common)
         _TURN.reset(outer)
 
 

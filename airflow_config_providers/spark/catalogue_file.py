@@ -46,27 +46,6 @@ class Rows:
         return {name: row.partition(" ")[2] for name, row in self.older.items()}
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Groups:
-    """
-    A file in which rows that are the same in several versions are written once.
-
-    :param versions: minor version -> the version from which its rows were generated, oldest first
-    :param groups: rows, each group with the minor versions that have them
-    """
-
-    versions: Mapping[str, str]
-    groups: tuple[Mapping[str, Any], ...]
-
-    def rows(self, block: str, minor: str) -> dict[str, Any]:
-        """Return name -> row of a block in a minor version, sorted by name."""
-        found: dict[str, Any] = {}
-        for group in self.groups:
-            if minor in group["in"]:
-                found.update(group.get(block, {}))
-        return {name: found[name] for name in sorted(found)}
-
-
 def minor_version(version: str) -> tuple[int, int] | None:
     """Return the first two numbers of ``version``; None if it does not begin with them."""
     found = _MINOR.match(version)
@@ -75,7 +54,8 @@ def minor_version(version: str) -> tuple[int, int] | None:
 
 def versions() -> Mapping[str, str]:
     """Return minor version of Spark -> the version from which its rows were generated, oldest first."""
-    return _file(CATALOGUE).versions
+    found: Mapping[str, str] = _file(CATALOGUE)["versions"]
+    return found
 
 
 @lru_cache(maxsize=16)  # few are in use, but records name any
@@ -93,40 +73,53 @@ def catalogued(version: str | None) -> str:
 @cache
 def rows(minor: str) -> Rows:
     """Return what a minor version of Spark in the catalogue has."""
-    file = _file(CATALOGUE)
     public, internal, older, unlisted = (
-        file.rows(block, minor) for block in ("public", "internal", "older", "unlisted")
+        _block(CATALOGUE, name, minor) for name in ("public", "internal", "older", "unlisted")
     )
-    return Rows(file.versions[minor], public, internal, older, unlisted.keys())
+    return Rows(versions()[minor], public, internal, older, unlisted.keys())
 
 
 @cache
 def notes(minor: str) -> Mapping[str, Mapping[str, Any]]:
     """Return name -> what people read about it, in a minor version of Spark in the catalogue."""
-    return _file(NOTES).rows("notes", minor)
+    return _block(NOTES, "notes", minor)
 
 
 @cache
 def all_names() -> frozenset[str]:
     """Return the names that any version in the catalogue reads."""
-    return frozenset().union(*(block for group in _file(CATALOGUE).groups for block in _blocks(group)))
+    return frozenset().union(*(block for group in _file(CATALOGUE)["groups"] for block in _blocks(group)))
 
 
 def versions_with(name: str) -> list[str]:
     """Return the minor versions in the catalogue that read ``name``, oldest first."""
     if name not in all_names():  # a configuration can have thousands of keys of the job
         return []
-    file = _file(CATALOGUE)
-    having = {minor for group in file.groups if any(name in block for block in _blocks(group)) for minor in group["in"]}
-    return [minor for minor in file.versions if minor in having]
+    groups = [group for group in _file(CATALOGUE)["groups"] if any(name in block for block in _blocks(group))]
+    return [minor for minor in versions() if any(minor in group["in"] for group in groups)]
 
 
 def _blocks(group: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [block for block in group.values() if isinstance(block, dict)]
 
 
+def _block(file: str, name: str, minor: str) -> dict[str, Any]:
+    """Return name -> row of a block in a minor version, sorted by name."""
+    found: dict[str, Any] = {}
+    for group in _file(file)["groups"]:
+        if minor in group["in"]:
+            found.update(group.get(name, {}))
+    return {name: found[name] for name in sorted(found)}
+
+
 @cache
-def _file(name: str) -> _Groups:
+def _file(name: str) -> Mapping[str, Any]:
+    """
+    Return a file in which rows that are the same in several versions are written once.
+
+    Its ``versions`` are minor version -> the version from which its rows were generated, oldest first; its ``groups``
+    have rows, each ``in`` some minor versions.
+    """
     # This works in a zip, too. importlib.resources needs ten milliseconds for its first file.
-    read = json.loads(get_data(__package__, name) or b"")
-    return _Groups(read["versions"], tuple(read["groups"]))
+    found: Mapping[str, Any] = json.loads(get_data(__package__, name) or b"")
+    return found

@@ -31,26 +31,6 @@ _Contents = dict[Any, int | list[object]]
 """Key -> a hash of its value, or the keys and values that are nested in it, by which a change is noticed."""
 
 
-class ChangedMappings:
-    """
-    What is written from now on into the dictionaries of a context, and into the ``conf`` of its run.
-
-    :param context: the context of the task; the content that it has now does not change
-    """
-
-    def __init__(self, context: Mapping[str, Any]) -> None:
-        self._context = context
-        self._before = [(one, _contents(one)) for one in (*context.values(), _conf(context)) if _is_dictionary(one)]
-
-    def reverse(self, reverser: ReverseTransformer) -> None:
-        """Replace values by references in it, in place. A new collection takes the place of one that has changed."""
-        for one, before in self._before:
-            _reverse(one, before, reverser)
-        conf = _conf(self._context)
-        if _is_dictionary(conf) and all(one is not conf for one, _ in self._before):  # code has set another one
-            _reverse(conf, {}, reverser)
-
-
 def _reverse_entry(mapping: dict[Any, Any], key: object, value: object, reverser: ReverseTransformer) -> None:
     """Replace values by references in one key of ``mapping``, and in the ``value`` that it has there."""
     shown_key, shown = reverse_object(key, (reverser,)), reverse_object(value, (reverser,))
@@ -196,7 +176,9 @@ class AddedContext:
     """
     What is added to the context of a task from now on, and what its hooks report of lineage.
 
-    Replaces values by references there, before Airflow tells listeners how the task has ended.
+    That is also what is written into the dictionaries of the context, and into the ``conf`` of its run. Replaces values
+    by references there, before Airflow tells listeners how the task has ended. A new collection takes the place of one
+    that has changed.
 
     A copy, pickled or not, is of no context, so that it copies nothing of a task that runs.
 
@@ -206,7 +188,8 @@ class AddedContext:
     def __init__(self, context: Any) -> None:
         self.context = context
         self._before = dict(context)
-        self._changed = ChangedMappings(context)
+        found = (one for one in (*context.values(), _conf(context)) if _is_dictionary(one))
+        self._contents = [(one, _contents(one)) for one in found]
         self._declared = _declared_names(context.get("outlets"))
         self._running = 0
         self._is_over = False
@@ -246,7 +229,11 @@ class AddedContext:
         for key, value in list(self.context.items()):
             if self._before.get(key, _MISSING) is not value:
                 _reverse_entry(self.context, key, value, reverser)
-        self._changed.reverse(reverser)
+        for one, before in self._contents:
+            _reverse(one, before, reverser)
+        conf = _conf(self.context)
+        if _is_dictionary(conf) and all(one is not conf for one, _ in self._contents):  # code has set another one
+            _reverse(conf, {}, reverser)
 
 
 def guard_output(reverser: ReverseTransformer) -> None:

@@ -18,7 +18,7 @@ from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTra
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.reversal import task_output
-from airflow_config_providers.operators.reversal.task_output import ChangedMappings
+from airflow_config_providers.operators.reversal.task_output import AddedContext
 from tests.calls import events_of
 from tests.canary import CANARY
 from tests.operators.stock import OurOperator
@@ -323,10 +323,10 @@ def test_a_mapping_that_contains_itself_does_not_fail_the_task(dag, run_task, pa
 )
 def test_what_is_no_json_shows_references_only_after_it_has_changed(write, shown):
     held = {"params": {"many": [Client("none"), CANARY]}}
-    changed = ChangedMappings(held)
+    reverser = ReverseTransformer({}, {ConfigVariable("v", "", "a"): CANARY})
 
-    write(held["params"]["many"])
-    changed.reverse(ReverseTransformer({}, {ConfigVariable("v", "", "a"): CANARY}))
+    with AddedContext(held).around(lambda: reverser, is_followed=lambda: False):
+        write(held["params"]["many"])
 
     assert held["params"]["many"][1:] == shown
 
@@ -357,7 +357,12 @@ def calls_for(days):
     """Return how many functions of Python are called to notice what is written into a mapping of so many entries."""
     mapping = {"days": [{"day": day} for day in range(days)]}
     reverser = ReverseTransformer({}, {ConfigVariable("v", "p", "k"): CANARY})
-    return events_of(lambda: ChangedMappings({"params": mapping}).reverse(reverser)).count("call")
+
+    def run() -> None:
+        with AddedContext({"params": mapping}).around(lambda: reverser, is_followed=lambda: False):
+            pass
+
+    return events_of(run).count("call")
 
 
 def test_what_a_run_was_given_takes_no_calls_for_each_entry():

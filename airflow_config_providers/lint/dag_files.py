@@ -64,7 +64,7 @@ _VARIABLE: Final = (
 )
 _CONNECTION: Final = (
     *("connection", "AIRFLOW_CONN_", "ID, with the id of the connection in capitals,"),
-    "URI, such as generic://x:x@x",
+    "URI, such as generic://x:x@x, with all that the file reads of it",
 )
 _MISSING: Final = {
     re.compile(r"^VARIABLE_NOT_FOUND\b|^'Variable .* does not exist"): _VARIABLE,

@@ -144,7 +144,7 @@ def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
     yield Finding(
         LITERAL_SECRET,
         entry.place,
-        f"{entry.name}: a literal of {length} looks like a secret. Keep it outside, and write a reference such as "
+        f"{entry.name}: a string of {length} looks like a secret. Keep it outside, and write a reference such as "
         f"${{provider:path:key}}{where}.",
     )
 

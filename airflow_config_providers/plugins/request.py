@@ -150,7 +150,9 @@ class _Fields:
         value = self._content.get(name)
         if type(value) is kind:  # not isinstance: a boolean is not a number here
             return value
-        if value is not None or default is _REQUIRED:
+        if name not in self._content and default is _REQUIRED:
+            self.problems.append(f"'{self._where}{name}' is missing. Add {_WORDS[kind]}.")
+        elif value is not None or default is _REQUIRED:
             self.problems.append(f"'{self._where}{name}': expected {_WORDS[kind]}.")
         return default
 

@@ -84,7 +84,7 @@ def test_a_finding_is_a_line_and_ends_with_1(base: Path, capsys: pytest.CaptureF
     code, out, err = run(capsys, base)
 
     assert (code, err) == (1, "1 file read, 1 finding.\n")
-    assert out.startswith(f"{base}:2: CP201 'spark.app.password': a literal of {len(CANARY)} characters")
+    assert out.startswith(f"{base}:2: CP201 'spark.app.password': a string of {len(CANARY)} characters")
     assert out.count("\n") == 1
 
 

@@ -32,7 +32,7 @@ def test_a_secret_is_found_and_not_shown(key: str, text: str):
     found = list(rules.literal_findings(in_conf(key, text)))
 
     assert codes(found) == ["CP201"]
-    assert f"'{key}' (conf): a literal of {len(text)} characters" in messages(found)
+    assert f"'{key}' (conf): a string of {len(text)} characters" in messages(found)
     assert CANARY not in str(found[0])
     assert CANARY not in repr(found)
 

@@ -47,3 +47,11 @@ def test_a_body_without_operations_says_what_to_add(body: Mapping[str, Any]):
     (problem,) = problems(alteration, body)
 
     assert problem.startswith("'operations' is missing or empty.")
+
+
+def test_a_field_that_is_required_and_not_there_is_called_missing():
+    assert problems(alteration, {"operations": [{"value": "1"}]}) == ("'operations.0.name' is missing. Add a string.",)
+
+
+def test_a_field_with_a_value_of_another_type_is_not_called_missing():
+    assert problems(alteration, {"operations": [{"name": None}]}) == ("'operations.0.name': expected a string.",)

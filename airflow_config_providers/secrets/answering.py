@@ -10,13 +10,21 @@ import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Final
 
 from airflow_config_providers.core.concurrency.per_process import hold_forks
 from airflow_config_providers.exceptions import ProviderDefinitionError, raise_alone
 
 _MOST_STEPS: Final = 40
+"""The most steps of which each is needed by the previous one."""
+
+_MOST_ANSWERS: Final = 1000
+"""The most answers for one answer: if each needs two others, they double with each step, and so do their threads."""
+
+_MOST_NAMED: Final = 10
+"""The most circles that an error names."""
 
 _no_fork = threading.RLock()
 hold_forks(_no_fork)
@@ -29,11 +37,23 @@ class _Chain:
 
     :param identities: the steps that must not be needed again
     :param circles: the circles found so far, shared by all steps, because code between two steps can hide an error
+    :param answers: numbers the answers, for all steps
     """
 
     steps: tuple[str, ...] = ()
     identities: frozenset[Hashable] = frozenset()
     circles: list[str] = field(default_factory=list)
+    answers: Iterator[int] = field(default_factory=count)
+
+    def with_step(self, name: str, identity: Hashable) -> _Chain:
+        """Return the chain with one more step."""
+        return replace(self, steps=(*self.steps, name), identities=self.identities | ({identity} - {None}))
+
+    def refuses(self, identity: Hashable) -> bool:
+        """Return whether one more step is one too many."""
+        if identity in self.identities or len(self.steps) >= _MOST_STEPS:
+            return True
+        return identity is not None and next(self.answers) >= _MOST_ANSWERS
 
 
 _CHAIN: ContextVar[_Chain | None] = ContextVar("airflow_config_providers_answer_chain", default=None)
@@ -48,12 +68,12 @@ def step(name: str, *, identity: Hashable = None) -> Iterator[None]:
         provider with several paths
     :raises ProviderDefinitionError: a step inside the block needs itself, or there are far too many steps
     """
-    chain = _CHAIN.get() or _Chain()
-    steps = (*chain.steps, name)
-    if identity in chain.identities or len(steps) > _MOST_STEPS:
-        chain.circles.append(" -> ".join(steps))
+    before = _CHAIN.get() or _Chain()
+    chain = before.with_step(name, identity)
+    if before.refuses(identity):
+        chain.circles.append(" -> ".join(chain.steps))
         raise _circle(chain)
-    token = _CHAIN.set(_Chain(steps, chain.identities | ({identity} - {None}), chain.circles))
+    token = _CHAIN.set(chain)
     try:
         yield
     except Exception:
@@ -72,7 +92,7 @@ def is_nested() -> bool:
 
 
 def _circle(chain: _Chain) -> ProviderDefinitionError:
-    found = dict.fromkeys(chain.circles)
+    found = [*dict.fromkeys(chain.circles)][:_MOST_NAMED]
     return ProviderDefinitionError(
         *(
             f"It depends on itself, or on too many others: {steps}. Define one of them without a reference."

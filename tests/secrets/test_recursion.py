@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 from airflow.sdk import Connection
@@ -309,3 +310,21 @@ def test_a_trail_that_is_far_too_long_ends():
 def test_an_error_that_is_no_circle_stays_what_it_is():
     with pytest.raises(AccessDeniedError, match="closed"), answering.step("a", identity="a"), answering.step("b"):
         raise AccessDeniedError("closed")
+
+
+def test_connections_whose_needs_double_with_each_step_are_refused_before_their_threads_fill_the_machine(airflow):
+    """Each of these needs the next one from two providers, so the last would be needed 131,072 times."""
+    names = [f"c{number}" for number in range(18)]
+    needs = {name: f"x://${{book:{after}:password}}:${{other:{after}:password}}@h" for name, after in pairwise(names)}
+    airflow({**needs, names[-1]: "x://u:p@h"})
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="on too many others: connection c0 -> provider"):
+        Connection.get("c0")
+
+
+def test_a_connection_may_need_hundreds_of_others(airflow):
+    extra = {f"k{number}": f"${{book:c{number}:password}}" for number in range(300)}
+    others = {f"c{number}": "x://u:p@h" for number in range(300)}
+    airflow({**others, "db": {"conn_type": "x", "extra": extra}})
+
+    assert set(Connection.get("db").extra_dejson.values()) == {"p"}

@@ -20,7 +20,7 @@ from airflow_config_providers.lazy import cached_property
 from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
 from airflow_config_providers.spark.driver_providers import OF_DEPLOYMENT, is_driver_definition
 from airflow_config_providers.spark.redaction import is_hidden_by_spark
-from airflow_config_providers.spark.substitutions import is_substituted, is_substituted_by_spark, signs_in
+from airflow_config_providers.spark.substitutions import has_signs, is_substituted_by_spark, signs_in
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.definition.validators import Validator
@@ -211,7 +211,7 @@ class SparkDefinition(ConfigDef):
 
     def shown_to_policies(self, name: str, secret: str) -> str:
         """Return what policies see of a plaintext secret: with what Spark or Hadoop replaces, as before a run."""
-        return signs_in(secret) if is_substituted(name, secret) else HIDDEN
+        return signs_in(secret) if has_signs(name, secret) else HIDDEN
 
     def refusal(self, name: str, value: object) -> ConfigException | None:
         """Return why ``value`` is invalid; None for a string in which Spark will still replace something."""

@@ -11,7 +11,7 @@ from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.sensitive import HIDDEN
 from airflow_config_providers.core.variable import parse
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.substitutions import is_substituted, signs_in
+from airflow_config_providers.spark.substitutions import has_signs, signs_in
 
 
 def policy_request(
@@ -73,7 +73,7 @@ def _without_secret(key: str, layered: LayeredConfig) -> str:
     text, definition = layered.settled[key], layered.definition
     if key in definition.config_keys and not definition.is_sensitive(key):
         return text
-    without = signs_in if is_substituted(key, text) else _nothing
+    without = signs_in if has_signs(key, text) else _nothing
     return "".join(without(part) if isinstance(part, str) else str(part) for part in parse(text))
 
 

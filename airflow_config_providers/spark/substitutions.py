@@ -69,6 +69,11 @@ def is_substituted(key: str, text: str) -> bool:
     return ("${" in text and hadoop_name(key) is not None) or re.search(_UNDER_ANY_KEY, text) is not None
 
 
+def has_signs(key: str, text: str) -> bool:
+    """Return whether Spark or Hadoop could replace a part of ``text``, of which policies see the name in a secret."""
+    return "${" in text and is_substituted(key, text)
+
+
 def signs_in(secret: str) -> str:
     """Return ``secret`` with ``[hidden]`` in place of all but what makes Spark or Hadoop replace a part of it."""
     pieces = re.split(_SIGN, secret)

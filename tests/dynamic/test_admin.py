@@ -470,6 +470,7 @@ def test_a_secret_beside_a_reference_is_refused_since_its_reference_must_stay_re
         pytest.param("spark.app.x", "${env.NAME} token=c4nary", "${env.NAME}[hidden]", id="beside a secret"),
         pytest.param("spark.hadoop.fs.s3a.secret.key", "${env.NAME}", "${env.NAME}", id="under a secret's key"),
         pytest.param("spark.app.token", "c4nary", "[hidden]", id="nowhere"),
+        pytest.param("spark.app.token", "{{secrets/scope/key}}", "[hidden]", id="in a secret of Databricks"),
     ],
 )
 def test_policies_see_what_hadoop_replaces_in_a_new_secret(store, key, text, seen):

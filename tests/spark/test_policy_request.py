@@ -72,6 +72,7 @@ def seen(key, text, **of_layer):
         pytest.param("spark.app.x", "token=hunter2", HIDDEN, id="a secret"),
         pytest.param("spark.app.password", "hunter2", HIDDEN, id="a sensitive name"),
         pytest.param("spark.app.password", "hunter2${x}", HIDDEN, id="what nobody replaces"),
+        pytest.param("spark.app.password", "{{secrets/scope/key}}", HIDDEN, id="a secret of Databricks"),
         pytest.param("spark.app.x", "${v:a:b} token=hunter2", f"${{v:a:b}}{HIDDEN}", id="before it"),
         pytest.param("spark.app.x", "//u:hunter2@h/${v:a:b}", f"{HIDDEN}${{v:a:b}}", id="behind it"),
         pytest.param("spark.hadoop.x", "${env.A} token=hunter2", f"${{env.A}}{HIDDEN}", id="Hadoop's name"),

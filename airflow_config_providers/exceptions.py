@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, NoReturn, Self, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Generic, NoReturn, Self, TypeVar
 
 _Error = TypeVar("_Error", bound="ConfigProvidersError")
 _Other = TypeVar("_Other", bound=Exception)
@@ -125,22 +125,34 @@ def raise_alone(error: BaseException) -> NoReturn:
         error.__cause__ = error.__context__ = None
 
 
-@contextmanager
-def translating(
-    kinds: type[_Other] | tuple[type[_Other], ...], failure: Callable[[_Other], ConfigProvidersError]
-) -> Iterator[None]:
+class translating(Generic[_Other]):  # noqa: N801 - used like contextlib.suppress
     """
-    Raise what ``failure`` makes of an error of one of ``kinds`` in its place, and not with it as the context.
+    Raises what ``failure`` makes of an error of one of ``kinds`` in its place.
 
-    :raises ConfigProvidersError: the block raised such an error
+    The error itself is neither its context nor in a frame of its traceback, as it would be with ``contextmanager``.
     """
-    try:
-        yield
-    except kinds as error:
-        translated = failure(error)
-    else:
-        return
-    raise_alone(translated)
+
+    def __init__(
+        self, kinds: type[_Other] | tuple[type[_Other], ...], failure: Callable[[_Other], ConfigProvidersError]
+    ) -> None:
+        self._kinds = kinds
+        self._failure = failure
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """
+        End the block.
+
+        :raises ConfigProvidersError: the block raised such an error
+        """
+        if isinstance(error, self._kinds):
+            translated = self._failure(error)
+            del error, trace
+            raise_alone(translated)
 
 
 def system_reason(error: Exception) -> str:

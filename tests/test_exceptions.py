@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from traceback import walk_tb
 
 import pytest
 
@@ -23,6 +24,7 @@ from airflow_config_providers.exceptions import (
     errno_meaning,
     problems_of,
     refuse,
+    translating,
 )
 from airflow_config_providers.job.nested_texts import refusing_depth
 from airflow_config_providers.secrets.answering import step
@@ -79,6 +81,26 @@ def test_an_equal_error_has_the_same_class_arguments_and_attributes(make, duplic
     assert type(other) is type(error)
     assert (other.args, other.problems, str(other)) == (error.args, ("It is wrong.",), "It is wrong.")
     assert vars(other) == vars(error)
+
+
+def test_an_error_that_is_translated_is_in_no_frame_of_the_new_one():
+    made = []
+
+    def translated(error: ValueError) -> ConfigException:
+        made.append(error)
+        return ConfigException("It is wrong.")
+
+    with pytest.raises(ConfigException) as caught, translating(ValueError, translated):
+        raise ValueError("an answer")
+
+    frames = [frame for frame, _ in walk_tb(caught.tb) if frame.f_code.co_filename != __file__]
+    assert frames
+    assert not [name for frame in frames for name, value in frame.f_locals.items() if value is made[0]]
+
+
+def test_an_error_of_another_kind_is_not_translated():
+    with pytest.raises(KeyError), translating(ValueError, lambda _: ConfigException("It is wrong.")):
+        raise KeyError("k")
 
 
 @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
@@ -144,6 +166,12 @@ def fail_in_a_circle() -> None:
             lambda: fail_in(translating_failures(ConfigException), ValueError("what was read")), id="of-spark"
         ),
         pytest.param(lambda: fail_in(refusing_too_long(), OSError(errno.E2BIG, "a command")), id="of-the-system"),
+        pytest.param(
+            lambda: fail_in(
+                translating(ValueError, lambda _: ConfigException("It is wrong.")), ValueError("an answer")
+            ),
+            id="translated",
+        ),
         pytest.param(fail_in_a_circle, id="of-a-provider"),
         pytest.param(lambda: fail_in(refusing_depth(), RecursionError("a template")), id="of-a-template"),
     ],

@@ -145,10 +145,16 @@ def _compile(masker: Any) -> None:
     They are sorted: of a secret and one that begins with it, the longer one must come first, or its end would be shown.
     Those that both maskers of a process have are then compiled only once, by ``re``.
     """
-    while _COMPILED.get(id(masker), (None, 0)) != (masker.replacer, len(masker.patterns)):  # or one would be lost
+    while not _is_compiled(masker):
         found = sorted(masker.patterns, reverse=True)
         masker.replacer = re.compile("|".join(found))
         _COMPILED[id(masker)] = masker.replacer, len(found)
+
+
+def _is_compiled(masker: Any) -> bool:
+    """Return whether ``masker`` has the result of the last compilation, and no other patterns since: it loses none."""
+    replacer, number = _COMPILED.get(id(masker), (None, 0))
+    return replacer is masker.replacer and number == len(masker.patterns)
 
 
 class _CollectedPatterns(set[str]):

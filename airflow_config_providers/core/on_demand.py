@@ -48,11 +48,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         self._names = tuple(names)
         self._open_one = open_
         self._environment_names = environment_names
-        if under_way is None:
-            from airflow_config_providers.core.concurrency.shared_calls import SharedCalls  # noqa: PLC0415 - slow to import, as in lookup
-
-            under_way = SharedCalls()
-        self._under_way = under_way
+        self._under_way = under_way or _under_way()
         self._opened: dict[str, ConfigProvider] = {}
         self._lock = RLock()  # a killed task calls keep_leases in a signal handler
         self._is_closed = False
@@ -146,6 +142,12 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _under_way() -> SharedCalls:
+    from airflow_config_providers.core.concurrency.shared_calls import SharedCalls  # noqa: PLC0415 - slow to import, as in lookup
+
+    return SharedCalls()
 
 
 def _wait_for(name: str, openings: Mapping[str, SharedCall], wait: Wait) -> None:

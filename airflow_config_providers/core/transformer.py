@@ -140,11 +140,10 @@ class ConfigTransformer:
             raise failure
         return result
 
+    @clearing_frames
     def attempt(self, *groups: Configs) -> tuple[ConfigTransformerResult, ...]:
         """
         Do the same as ``transform`` for several mappings in the same requests, but return the failures of providers.
-
-        The frames of an error of it have values: the caller clears them.
 
         :param groups: mappings whose types were checked
         :return: the result for each of ``groups``; what the providers answered is the same in all of them

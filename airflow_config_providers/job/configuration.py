@@ -134,9 +134,8 @@ class JobConfiguration:
             self.collector.warn(warning)
         self._require_unreferring(settled.worker)  # before a secret is read
         resolver = settled.resolver()
-        resolved, source = resolver.resolve(settled.strings()), None
-        if settled.restarts:
-            source = ReloadSource(self.resolve, partial(refresh_mark, self.resource), settled.dynamic.mark)
+        resolved = resolver.resolve(settled.strings())
+        source = self._reload_source(settled.dynamic) if settled.restarts else None
         run = JobRun(resolved, resolver, end=settled.providers_open.pop_all().close, source=source, earlier=earlier)
         run.verdict = verdict
         return run
@@ -161,16 +160,14 @@ class JobConfiguration:
             settled.worker.providers.needed_by(settled.layered.settled.values())
             return self.run_of(settled, self.verdict(settled)) if settled.restarts else None
 
+    def _reload_source(self, dynamic: TaskDynamic) -> ReloadSource:
+        return ReloadSource(self.resolve, partial(refresh_mark, self.resource), dynamic.mark)
+
     def _worker(self, providers: JobProviders) -> JobResolver:
         return JobResolver.of(providers, self.job.options, spark_version=self.collector.spark_version)
 
     def _settle(self, worker: JobResolver, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> SettledJob:
-        """Settle all layers, without the keys that each of several clusters overrides."""
-        clusters = self.job.clusters
-        _refuse_odd_clusters(clusters)
-        layers = self.collector.collect(files, [*self.job.layers, *dynamic], self.run_conf)
-        if clusters:
-            layers = _without_beaten(layers, clusters)
+        layers = self._collect(files, dynamic)
         return SettledJob(
             self.job,
             self.driver,
@@ -179,6 +176,13 @@ class JobConfiguration:
             layered=worker.settle(layers),
             destination=cache(self.destination),
         )
+
+    def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
+        """Return all layers, without the keys that each of several clusters overrides."""
+        clusters = self.job.clusters
+        _refuse_odd_clusters(clusters)
+        layers = self.collector.collect(files, [*self.job.layers, *dynamic], self.run_conf)
+        return _without_beaten(layers, clusters) if clusters else layers
 
     def _verdict_on_all(self, settled: SettledJob) -> TaskVerdict:
         layers, destination = settled.layers, settled.destination
@@ -339,9 +343,7 @@ class SettledJob:
         :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
         """
         driver, resolves_in = self.driver, self.job.options.resolves_in
-        texts = (*self.layered.settled.values(), *self.job.texts.values())
-        may_suit = driver.may_be_remote and not driver.not_python
-        suits = may_suit and (bool(self.layered.secrets) or any(map(scan, texts)))  # it refuses secrets with a reason
+        suits = driver.may_be_remote and not driver.not_python and self._concerns_driver()
         if resolves_in is ResolveIn.WORKER or (resolves_in is ResolveIn.AUTO and not suits):
             return None
         definitions = self.worker.providers.driver_definitions()
@@ -355,3 +357,8 @@ class SettledJob:
             )
         driver_providers.require_without_secrets(definitions)
         return definitions
+
+    def _concerns_driver(self) -> bool:
+        """Return whether the job has references, or secrets, which ``DriverResolver`` refuses."""
+        texts = [*self.layered.settled.values(), *self.job.texts.values()]
+        return bool(self.layered.secrets) or any(map(scan, texts))

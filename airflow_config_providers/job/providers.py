@@ -105,8 +105,7 @@ class Definitions:
     def _defined(self) -> dict[str, str]:
         extra, conn_id = self.extra, self._conn_id
         keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(OF_DRIVER))}
-        misspelt = (key for key in extra if key.startswith("config.") and not is_reserved(key))
-        unread = {key: extra[key] for key in misspelt if isinstance(extra[key], str) and key not in RELOAD_ACTION_KEYS}
+        unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
         files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
         odd = {key: value for key, value in files.items() if not isinstance(value, str)}
         _refuse_odd(conn_id, odd | {key: value for key, value in keys.items() if not isinstance(value, str | int)})
@@ -262,6 +261,10 @@ def meant_field(name: str) -> str:
     rest = name.removeprefix(prefix + beginning)
     below = [prefix + CONFIG_PROVIDERS + rest] if nearest(beginning, [CONFIG_PROVIDERS]) else []
     return nearest(name, below if prefix else [*_FIELDS, *RELOAD_ACTION_KEYS, *below])
+
+
+def _is_misspelt(key: str) -> bool:
+    return key.startswith("config.") and not is_reserved(key) and key not in RELOAD_ACTION_KEYS
 
 
 def no_provider(conn_id: str, way_out: str) -> str:

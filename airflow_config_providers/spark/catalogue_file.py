@@ -109,7 +109,7 @@ def _block(file: str, name: str, minor: str) -> dict[str, Any]:
     for group in _file(file)["groups"]:
         if minor in group["in"]:
             found.update(group.get(name, {}))
-    return {name: found[name] for name in sorted(found)}
+    return dict(sorted(found.items()))
 
 
 @cache

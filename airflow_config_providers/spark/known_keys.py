@@ -275,7 +275,8 @@ class NearKeys:
         names = list(names)
         squashed = "\n".join(["", *names, ""]).encode().lower().translate(None, _SEPARATORS_OF_NAMES)
         self._text = squashed.decode()  # one key a line, made in a tenth of the time of _squashed
-        self._known = dict(zip(self._text.split("\n")[-2:0:-1], reversed(names), strict=True))  # the first name wins
+        lines = self._text.split("\n")[1:-1]
+        self._known = dict(zip(reversed(lines), reversed(names), strict=True))  # of equal lines, the first name wins
         self._letter_slips = _LetterSlips([*names, *(f"{name}.{_ANY}" for name in free)])
 
     def meant(self, key: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import UserDict
+from traceback import walk_tb
 
 import pytest
 from hypothesis import given
@@ -359,6 +360,16 @@ def test_attack_15_what_passes_a_limit_is_refused(limits, configs):
 
     with pytest.raises(LimitExceededError):
         ConfigTransformer({"p": provider}, limits).transform(configs)
+
+
+def test_an_error_of_an_attempt_has_no_value_in_its_frames():
+    provider = InMemoryConfigProvider({"": {"long": "c4nary" * 2}})
+
+    with pytest.raises(LimitExceededError) as caught:
+        ConfigTransformer({"p": provider}, Limits(characters=10)).attempt({"a": "${p:long}"})
+
+    frames = [frame for frame, _ in walk_tb(caught.tb) if frame.f_code.co_filename != __file__]
+    assert "c4nary" not in str([dict(frame.f_locals) for frame in frames])
 
 
 def test_what_reaches_each_limit_passes():

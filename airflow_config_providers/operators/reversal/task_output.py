@@ -229,6 +229,10 @@ class AddedContext:
         for key, value in list(self.context.items()):
             if self._before.get(key, _MISSING) is not value:
                 _reverse_entry(self.context, key, value, reverser)
+        self._reverse_dictionaries(reverser)
+
+    def _reverse_dictionaries(self, reverser: ReverseTransformer) -> None:
+        """Replace values by references in what is new in dictionaries of the context, and in ``conf`` of its run."""
         for one, before in self._contents:
             _reverse(one, before, reverser)
         conf = _conf(self.context)

@@ -305,8 +305,11 @@ ODD = f"""\
 {HEAD}
 from dataclasses import replace
 from airflow_config_providers.lint import task_jobs
-read = task_jobs.jobs
-task_jobs.jobs = lambda *given: [replace(job, conn_id=7, files=("{CANARY}",)) for job in read(*given)]
+read = task_jobs.parts
+def odd(*given):
+    jobs, others = read(*given)
+    return [replace(job, conn_id=7, files=("{CANARY}",)) for job in jobs], others
+task_jobs.parts = odd
 with DAG("odd", schedule=None):
     ConfiguredSparkSubmitOperator(task_id="odd", application="x.py")
 """

@@ -56,6 +56,7 @@ def __getattr__(name: str) -> tuple[str, ...]:
     return _code_loading_keys()
 
 
+@cache
 def _code_loading_keys() -> tuple[str, ...]:
     names = code_loading_names()
     return (*names.patterns(), *names.spark, *(f"{HADOOP_PREFIX}{key}" for key in names.hadoop))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -126,6 +127,13 @@ def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
     return problems
 
 
+@cache
+def _no_definition() -> ConfigDef:
+    from airflow_config_providers.core.definition.config_def import ConfigDef  # noqa: PLC0415 - a job has one of its own
+
+    return ConfigDef()
+
+
 class LayeredConfig:
     """
     Settles, for each key, which layer wins. Fetches nothing.
@@ -139,11 +147,7 @@ class LayeredConfig:
 
     def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
         self._layers = sorted(layers, key=attrgetter("source"))[::-1]  # strongest first
-        if definition is None:
-            from airflow_config_providers.core.definition.config_def import ConfigDef  # noqa: PLC0415 - a job has one
-
-            definition = ConfigDef()
-        self.definition = definition
+        self.definition = definition or _no_definition()
         self._described: dict[str, ConfigEntry] = {}
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from airflow_config_providers.core.text import octets
+from airflow_config_providers.core.text import octets, printable
 
 HIDDEN: Final = "[hidden]"
 
@@ -48,6 +48,8 @@ Parts of which every match has one, because it takes long to compile the pattern
 
 None has an ``i``: ``(?i)`` also finds it without a dot, and as a capital letter with one, unlike ``casefold``.
 """
+
+_PATHS_BEGIN: Final = ("/", "./", "../", "~")
 
 
 class Password:
@@ -94,6 +96,16 @@ def shows_secret(text: str) -> bool:
         return False
     is_possible = ("/" in text and "@" in text) or _has_one(_IN_TEXTS, text)
     return is_possible and re.search(_TEXTS, text) is not None
+
+
+def begins_as_path(text: str) -> bool:
+    """Return whether ``text`` begins as a path does, so that it is not a secret in the place of its path."""
+    return text.startswith(_PATHS_BEGIN)
+
+
+def shown_path(path: str) -> str:
+    """Return the path of a file with a secret for a message, unless it could be the secret itself."""
+    return printable(path) if begins_as_path(path) else f"{HIDDEN[:-1]}, because it does not begin with /]"
 
 
 def _has_one(parts: Iterable[str], text: str) -> bool:

@@ -9,6 +9,7 @@ from copy import copy
 from typing import Any, Final
 
 from airflow_config_providers.core.concurrency.per_process import hold_forks
+from airflow_config_providers.core.sensitive import begins_as_path
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.foreign import (
     SECRETS_MASKER,
@@ -102,7 +103,7 @@ def mask_parameters(definitions: Mapping[str, str]) -> None:
     :param definitions: ``config.providers`` and the keys below it
     """
     for key, value in definitions.items():
-        is_path = _PATH.search(key) and value.startswith(("/", "./", "../", "~"))  # and no token in the wrong place
+        is_path = _PATH.search(key) and begins_as_path(value)  # and no token in the wrong place
         if (parameter := key.partition(".param.")[2]) and not is_path:
             mask_secrets([value], name=parameter)
 

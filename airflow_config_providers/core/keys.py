@@ -32,6 +32,11 @@ def is_reserved(key: str) -> bool:
     return key == CONFIG_PROVIDERS or key.startswith(f"{CONFIG_PROVIDERS}.")
 
 
+def holds_definitions(text: str) -> bool:
+    """Return whether ``text``, which should be the path of a file of definitions, holds definitions itself."""
+    return any(is_reserved(line.partition("=")[0].strip()) for line in text.splitlines())
+
+
 def key_problem(key: str, where: str, *, is_stored: bool = False) -> ConfigException | None:
     """
     Return the error for a key that is not allowed in a layer; None if it is allowed.

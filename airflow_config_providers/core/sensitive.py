@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from airflow_config_providers.core.text import octets
+from airflow_config_providers.core.text import octets, printable
 
 HIDDEN: Final = "[hidden]"
 
@@ -61,6 +61,8 @@ Parts of which every match has one, because it takes long to compile the pattern
 None has an ``i``: ``(?i)`` also finds it without a dot, and as a capital letter with one, unlike ``casefold``.
 """
 
+_PATHS_BEGIN: Final = ("/", "./", "../", "~")
+
 
 class Password:
     """A string that is shown as ``[hidden]``. Compared by value, in constant time; not picklable."""
@@ -111,6 +113,16 @@ def shows_secret(text: str) -> bool:
 def _unpartitioned(text: str) -> str:
     """Return ``text`` without the partitions in the addresses of stored files."""
     return re.sub(_STORED, lambda found: re.sub(_PARTITION, "/", found[0]), text)
+
+
+def begins_as_path(text: str) -> bool:
+    """Return whether ``text`` begins as a path does, so that it is not a secret in the place of its path."""
+    return text.startswith(_PATHS_BEGIN)
+
+
+def shown_path(path: str) -> str:
+    """Return the path of a file with a secret for a message, unless it could be the secret itself."""
+    return printable(path) if begins_as_path(path) else f"{HIDDEN[:-1]}, because it does not begin with /]"
 
 
 def _has_one(parts: Iterable[str], text: str) -> bool:

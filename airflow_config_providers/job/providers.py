@@ -12,7 +12,7 @@ from airflow_config_providers.airflow_compat import AirflowNotFoundException, Ba
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.closed_on_exit import ClosedOnExit
 from airflow_config_providers.core.java_text import written
-from airflow_config_providers.core.keys import CONFIG_PROVIDERS, is_reserved
+from airflow_config_providers.core.keys import CONFIG_PROVIDERS, holds_definitions, is_reserved
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
@@ -103,18 +103,7 @@ class Definitions:
 
     @cached_property
     def _defined(self) -> dict[str, str]:
-        extra, conn_id = self.extra, self._conn_id
-        keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(OF_DRIVER))}
-        unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
-        files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
-        odd = {key: value for key, value in files.items() if not isinstance(value, str)}
-        _refuse_odd(conn_id, odd | {key: value for key, value in keys.items() if not isinstance(value, str | int)})
-        found: dict[str, str] = {}
-        if path := files.get("properties_file"):
-            found |= _properties(read_text(path, name=path), name=path)
-        if text := files.get("properties"):
-            found |= _properties(text, name=f"connection {conn_id}")
-        return found | unread | {key: written(value) for key, value in keys.items()}
+        return _all_of(self._conn_id, self.extra)
 
 
 class ProvidersConnection:
@@ -189,6 +178,29 @@ def _missing_connection(conn_id: str, need: str = "holds references") -> Provide
 
 def _extra_of(conn_id: str, connection: Connection) -> Mapping[str, Any]:
     return parse_extra(connection.extra, what=f"The extra of connection '{printable(conn_id)}'")
+
+
+def _all_of(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
+    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(OF_DRIVER))}
+    unread = {key: value for key, value in extra.items() if _is_misspelt(key) and isinstance(value, str)}
+    files = {key: extra[key] for key in _FILES if extra.get(key) is not None}
+    odd = {key: value for key, value in files.items() if not isinstance(value, str)}
+    _refuse_odd(conn_id, odd | {key: value for key, value in keys.items() if not isinstance(value, str | int)})
+    found: dict[str, str] = {}
+    if path := files.get("properties_file"):
+        _refuse_definitions(conn_id, path)
+        found |= _properties(read_text(path, name=path), name=path)
+    if text := files.get("properties"):
+        found |= _properties(text, name=f"connection {conn_id}")
+    return found | unread | {key: written(value) for key, value in keys.items()}
+
+
+def _refuse_definitions(conn_id: str, path: str) -> None:
+    if holds_definitions(path):  # with a token, perhaps, so it is not shown
+        raise ProviderDefinitionError(
+            f"Connection '{printable(conn_id)}': 'properties_file' in the extra holds definitions, and not the path of "
+            f"a file. Move them to 'properties', which is the field 'Provider definitions' in Airflow's UI."
+        )
 
 
 def parse_extra(text: str | None, *, what: str) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from airflow_config_providers.core.concurrency.timed_calls import CallOutcome, call_each
 from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, doubt, fault, fine, of_problem
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.sensitive import shown_path
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 
@@ -124,7 +125,8 @@ def rights_of(path: str, *, is_secret: bool = False) -> Iterator[Diagnosis]:
         mode, folder_mode = real.stat().st_mode, real.parent.stat().st_mode
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its name is invalid"
-        yield fault(f"'{printable(path)}' cannot be read: {reason}.", "Correct the path, or create it.")
+        shown = shown_path(path) if is_secret else printable(path)
+        yield fault(f"'{shown}' cannot be read: {reason}.", "Correct the path, or create it.")
         return
     yield from _own(path, mode, is_secret=is_secret)
     yield from _of_folder(path, real.parent, folder_mode)

@@ -10,6 +10,7 @@ from typing import Any
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.java_text import written
+from airflow_config_providers.core.keys import holds_definitions
 from airflow_config_providers.core.named_file import state_of
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
@@ -125,17 +126,27 @@ def chosen(
     """
     Return the definitions for the one of three settings that is given.
 
-    :raises ConfigException: more than one is given, or ``providers`` is not a mapping of strings
+    :raises ConfigException: more than one is given, ``providers_file`` is no path, or ``providers`` is not a mapping of
+        strings
     """
     settings = {"providers_file": providers_file, "providers": providers, "conn_id": conn_id}
     given = [name for name, value in settings.items() if value]
     if len(given) > 1:
         raise ConfigException(f"backend_kwargs contains {' and '.join(given)}. Keep one of them.")
     if providers_file:
-        return FileDefinitions(providers_file)
+        return FileDefinitions(_path(providers_file))
     if conn_id:
         return ConnectionDefinitions(conn_id)
     return WrittenDefinitions(_items(providers)) if providers else NoDefinitions()
+
+
+def _path(providers_file: str) -> str:
+    if holds_definitions(providers_file):  # with a token, perhaps, so they are not shown
+        raise ConfigException(
+            "providers_file in backend_kwargs holds definitions, and not the path of a file. Write them into a file, "
+            "or into providers, as a JSON object."
+        )
+    return providers_file
 
 
 def _items(providers: Mapping[str, Any] | str) -> tuple[tuple[str, str], ...]:

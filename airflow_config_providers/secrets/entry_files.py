@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from airflow_config_providers.core.named_file import read_named, state_of
+from airflow_config_providers.core.sensitive import HIDDEN, shows_secret
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, system_reason
 from airflow_config_providers.secrets.answering import importing
@@ -116,7 +117,8 @@ class EntryFiles:
             problem = system_reason(error)
         except ValueError:
             problem = "no file can have such a name"
-        raise ConfigException(f"{printable(path)} cannot be read: {problem}. Correct the path or the file.")
+        shown = HIDDEN if shows_secret(path) else printable(path)  # perhaps an entry is in the place of its file
+        raise ConfigException(f"{shown} cannot be read: {problem}. Correct the path or the file.")
 
 
 def load_definitions(path: str) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core import sensitive
-from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
+from airflow_config_providers.core.sensitive import shown_path, shows_secret, sounds_secret
 from airflow_config_providers.spark.catalogue import spark_definition
 
 LONG = "k7Q" * 400
@@ -315,3 +315,13 @@ def test_attack_14_hostile_text_is_searched_in_linear_time(part):
     shows_secret(text)
 
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("path", ["/etc/key.pem", "./key.pem", "../key.pem", "~/key.pem"])
+def test_a_path_is_shown(path):
+    assert shown_path(path) == path
+
+
+@pytest.mark.parametrize("text", ["hvs.c4nary", "-----BEGIN PRIVATE KEY-----\nc4nary", "eyJ.c4nary/+", "c4nary"])
+def test_a_secret_in_the_place_of_a_path_is_not_shown(text):
+    assert shown_path(text) == "[hidden, because it does not begin with /]"

@@ -119,6 +119,15 @@ def test_a_definition_that_cannot_be_read_is_named(connect, extra, problem):
         connect(extra).definitions()
 
 
+@pytest.mark.parametrize("before", ["", "# Vault\n"], ids=["alone", "comment"])
+def test_definitions_in_the_place_of_their_file_are_not_shown(connect, before):
+    text = f"{before}config.providers.v.param.token = c4nary"
+
+    with pytest.raises(ProviderDefinitionError, match="holds definitions, and not the path of a file") as caught:
+        connect({"properties_file": text}).definitions()
+    assert "c4nary" not in str(caught.value)
+
+
 @pytest.mark.parametrize("field", ["properties", "properties_file"])
 @pytest.mark.parametrize("value", [["a"], {"a": "b"}, 1], ids=["list", "object", "number"])
 def test_a_file_of_definitions_that_is_no_text_is_what_testing_the_connection_tells(connect, field, value):

@@ -57,6 +57,12 @@ def test_a_file_that_is_not_there_is_an_error(path: str):
     assert "cannot be read" in found.what
 
 
+def test_a_secret_in_the_place_of_its_path_is_not_shown():
+    (found,) = rights_of("hvs.c4nary", is_secret=True)
+
+    assert found.what == "'[hidden, because it does not begin with /]' cannot be read: No such file or directory."
+
+
 def test_a_command_can_be_pasted_whatever_the_name(tmp_path: Path):
     path = tmp_path / "a; rm -rf $HOME"
     path.write_text("")

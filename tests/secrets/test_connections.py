@@ -258,6 +258,20 @@ def test_settings_that_exclude_each_other_are_refused_at_once(shelf):
         shelf.backend(providers_file="/x", conn_id="y")
 
 
+def test_definitions_in_the_place_of_their_file_are_not_shown(shelf):
+    with pytest.raises(ConfigException, match="providers_file in backend_kwargs holds definitions") as caught:
+        shelf.backend(providers_file="config.providers.v.param.token=c4nary")
+    assert "c4nary" not in str(caught.value)
+
+
+def test_a_connection_in_the_place_of_its_file_is_not_shown(shelf):
+    backend = shelf.backend(connections_file_path="mysql://u:c4nary@h")
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="cannot be read: there is no such file") as caught:
+        backend.get_connection("db")
+    assert "c4nary" not in str(caught.value)
+
+
 def test_every_unknown_parameter_is_refused_at_once_with_the_nearest_name(shelf):
     with pytest.raises(ConfigException) as caught:
         shelf.backend(connections_file_pat="/x", color="y")

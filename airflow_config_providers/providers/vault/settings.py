@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.document import loaded
 from airflow_config_providers.core.polled_provider import DEFAULT_POLL_INTERVAL
+from airflow_config_providers.core.sensitive import shown_path
 from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.providers.vault.logins.login import Credential, Login
 
@@ -188,7 +189,7 @@ class Options:
         """Return the path of an existing file or directory; empty for none. ``path`` replaces the value."""
         path = self.text(name) if path is None else path
         if path and not os.path.exists(path):  # noqa: PTH110 - a Path raises an error where a folder may not be entered
-            self.problems.append(f"{name}: there is nothing at {printable(path)}. Correct the path.")
+            self.problems.append(f"{name}: there is nothing at {shown_path(path)}. Correct the path.")
         return path
 
 

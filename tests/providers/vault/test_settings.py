@@ -232,6 +232,14 @@ def test_problems_are_named_all_at_once(params: dict[str, Any], expected: list[s
     assert all(any(part in problem for problem in found) for part in expected)
 
 
+def test_a_key_in_the_place_of_its_path_is_not_shown() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nc4nary\n-----END PRIVATE KEY-----"
+
+    found = problems({**ENOUGH, "client_cert": "/", "client_key": key})
+
+    assert found == ("client_key: there is nothing at [hidden, because it does not begin with /]. Correct the path.",)
+
+
 @pytest.mark.parametrize(
     "url",
     [

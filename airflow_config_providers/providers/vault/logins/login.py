@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from urllib.parse import quote
 
 from airflow_config_providers.core.named_file import read_named, state_of
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.sensitive import shown_path
 from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderLookupError,
@@ -171,7 +171,7 @@ class Credential:
         text = _text(self.path).strip("\r\n")
         if not text:
             raise ProviderUnavailableError(
-                f"The file {printable(self.path)} is empty. Perhaps it is still being written."
+                f"The file {shown_path(self.path)} is empty. Perhaps it is still being written."
             )
         return text
 
@@ -272,6 +272,6 @@ def _text(path: str) -> str:
         problem = "has a name that no file can have"
     if not problem:
         raise ProviderUnavailableError(
-            f"There is no file {printable(path)} to sign in with. Mount it, or correct the path."
+            f"There is no file {shown_path(path)} to sign in with. Mount it, or correct the path."
         )
-    raise ProviderLookupError(f"The file {printable(path)} {problem}. Correct it, or the path.")
+    raise ProviderLookupError(f"The file {shown_path(path)} {problem}. Correct it, or the path.")

@@ -208,6 +208,14 @@ def test_a_path_that_is_none(path: str) -> None:
         credential.read()
 
 
+@pytest.mark.parametrize("token", ["hvs.c4nary", "c4nary" * 100, "c4n\0ary"], ids=["token", "too long", "NUL"])
+def test_a_token_in_the_place_of_its_path_is_not_shown(token: str) -> None:
+    with pytest.raises(ConfigProvidersError, match=r"\[hidden, because it does not begin with /\]") as caught:
+        Credential(path=token).read()
+
+    assert "c4n" not in str(caught.value)
+
+
 def test_a_directory_is_no_token_file(tmp_path: Path) -> None:
     with pytest.raises(ProviderLookupError, match=r"cannot be read \(Is a directory\)"):
         TokenLogin(Credential(path=str(tmp_path)))(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from airflow_config_providers.adoption.proof import Imports, ProofMaker, are_in_
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing, written_path
 from airflow_config_providers.core.layers import LayeredConfig
-from airflow_config_providers.core.text import counted, grouped, printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.dynamic.admin import no_notes
 from airflow_config_providers.exceptions import system_reason
@@ -139,10 +139,15 @@ def _root(paths: Sequence[str]) -> Path:
 
 
 def _read(paths: Sequence[str], root: Path) -> tuple[dict[str, str], list[ByHand]]:
-    files = [same[0] for same in grouped((Path(path).resolve(), path) for path in paths).values()]
-    found = {path: _text(path, root) for path in files}
-    problems = [ByHand(path, 0, problem) for path, (_, problem) in found.items() if problem]
-    return {path: text for path, (text, problem) in found.items() if not problem}, problems
+    read: dict[str, str] = {}
+    problems: list[ByHand] = []
+    for path in _once(paths):
+        text, problem = _text(path, root)
+        if problem:
+            problems.append(ByHand(path, 0, problem))
+        else:
+            read[path] = text
+    return read, problems
 
 
 _UNREAD: Final = (
@@ -162,6 +167,14 @@ def names_in(*folders: Path) -> tuple[frozenset[str], list[ByHand]]:
         except OSError as error:
             unread.append(ByHand(str(folder), 0, _UNREAD.format(system_reason(error))))
     return frozenset(names), unread
+
+
+def _once(paths: Iterable[str]) -> list[str]:
+    """Return each file once, whichever links lead to it."""
+    found: dict[Path, str] = {}
+    for path in paths:
+        found.setdefault(Path(path).resolve(), path)
+    return list(found.values())
 
 
 def _text(path: str, root: Path) -> tuple[str, str]:

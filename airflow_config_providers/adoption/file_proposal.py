@@ -47,11 +47,14 @@ class ByHand:
 
 
 CLASSES: Final[Mapping[str, tuple[str, str]]] = {
-    f"airflow.providers.apache.spark.operators.{module}.{name}": (
-        f"airflow_config_providers.operators.{module}",
-        f"Configured{name}",
-    )
-    for module, name in (("spark_submit", "SparkSubmitOperator"), ("spark_jdbc", "SparkJDBCOperator"))
+    "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": (
+        "airflow_config_providers.operators.spark_submit",
+        "ConfiguredSparkSubmitOperator",
+    ),
+    "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": (
+        "airflow_config_providers.operators.spark_jdbc",
+        "ConfiguredSparkJDBCOperator",
+    ),
 }
 """Stock class -> the module and the name of the class that takes its place."""
 

@@ -132,9 +132,12 @@ def _note_left_out(found: PastRecords, wanted: RecordFilter, notes: Notes) -> No
 
 
 def _filter(args: Any) -> RecordFilter:
-    problem = f"--since '{printable(args.since or '')}' is not a day. Write it as 2026-11-01."
-    with translating(ValueError, lambda _: WrongArgumentsError(problem)):
+    with translating(ValueError, lambda _: _no_day(args.since)):
         return RecordFilter.of(args.since, args.dag)
+
+
+def _no_day(text: str) -> WrongArgumentsError:
+    return WrongArgumentsError(f"--since '{printable(text)}' is not a day. Write it as 2026-11-01.")
 
 
 def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known] | None:

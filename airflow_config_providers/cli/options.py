@@ -161,9 +161,8 @@ RUNS: Final = (
 
 _PAIRS: Final = "KEY=VALUE"
 CHANGES: Final = (
-    _each(
-        "--add-config", _PAIRS, "Set keys: k=v, or k1=v1,k2=\\[a,b] as in kafka-configs.sh; repeatable"
-    ),  # \\[ for rich
+    # In \\[, the backslash is for rich, which prints the help.
+    _each("--add-config", _PAIRS, "Set keys: k=v, or k1=v1,k2=\\[a,b] as in kafka-configs.sh; repeatable"),
     _value(
         "--add-config-file", "FILE", "Set the keys of a properties or YAML file; - for properties on standard input"
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.lookup import Answers, Lookup
 from airflow_config_providers.core.named_file import lines_of
 from airflow_config_providers.core.provider_definition import unknown_provider
-from airflow_config_providers.core.text import counted, first_of, grouped, printable
+from airflow_config_providers.core.text import counted, first_of, printable
 from airflow_config_providers.core.variable import ConfigVariable, is_like, variables
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import reading, recent_tries, stored_record
@@ -232,8 +233,9 @@ def _variables_in(texts: Iterable[str]) -> list[ConfigVariable]:
 
 
 def _of_provider(references: Collection[ConfigVariable], providers: Mapping[str, Any]) -> KnownSecrets:
-    keys = grouped(((one.provider, one.path), one.key) for one in references)
-    places = {place: set(found) for place, found in keys.items()}
+    places: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in references:
+        places[one.provider, one.path].add(one.key)
     try:
         answers = Lookup(providers, settings.fetch_options()).fetch(places)
     except ConfigProvidersError as error:
@@ -249,8 +251,11 @@ def _of_provider(references: Collection[ConfigVariable], providers: Mapping[str,
 
 def _failures(references: Iterable[ConfigVariable], answers: Answers) -> Iterator[str]:
     """Yield each problem once, with the references that it affects."""
-    failed = ((one, answers.failures.get((one.provider, one.path))) for one in references)
-    affected = grouped((problem, str(one)) for one, error in failed if error for problem in _problems(error))
+    affected: dict[str, list[str]] = defaultdict(list)
+    for one in references:
+        if error := answers.failures.get((one.provider, one.path)):
+            for problem in _problems(error):
+                affected[problem].append(str(one))
     for problem, names in affected.items():
         yield f"{first_of(names)}: {problem}"
 

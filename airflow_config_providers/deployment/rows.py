@@ -35,7 +35,14 @@ from airflow_config_providers.spark.substitutions import is_substituted_by_spark
 Row = Mapping[str, Any]
 
 DETAILS: Final = (
-    *("alterable_at", "applied_source", "bundle_folder", "hashes", "or_from", "synonyms", "warnings", "winner"),
+    "alterable_at",
+    "applied_source",
+    "bundle_folder",
+    "hashes",
+    "or_from",
+    "synonyms",
+    "warnings",
+    "winner",
 )
 """Columns of a description or a change that only programs get."""
 
@@ -224,9 +231,17 @@ def _past(key: str, value: Value | None) -> str | None:
     return HIDDEN if not isinstance(value, str) or is_secret(key, value) else value
 
 
-_NOTES: Final = ("unit", "allowed_values", "documentation", "since", "deprecated", "removed", "successor")
-
-KEY_COLUMNS: Final = ("typed", "default", *_NOTES)
+KEY_COLUMNS: Final = (
+    "typed",
+    "default",
+    "unit",
+    "allowed_values",
+    "documentation",
+    "since",
+    "deprecated",
+    "removed",
+    "successor",
+)
 """The columns of ``key_columns``; only programs get them."""
 
 _PER_MILLISECOND: Final = 1000
@@ -243,9 +258,13 @@ def key_columns(key: str, value: Any, version: str | None = None) -> Row:
     return {
         "typed": typed(key, value, definition, unit=notes.unit) if isinstance(value, str) else None,
         "default": definition.default_texts().get(key),
-        **{name: getattr(notes, name) for name in _NOTES},
+        "unit": notes.unit,
         "allowed_values": list(notes.allowed_values),
         "documentation": " ".join(notes.documentation.split()),
+        "since": notes.since,
+        "deprecated": notes.deprecated,
+        "removed": notes.removed,
+        "successor": notes.successor,
     }
 
 

@@ -24,6 +24,7 @@ from airflow_config_providers.dynamic.planner import (
     CheckedChange,
     DynamicLayers,
     Edit,
+    LayersAfter,
     PlannedChange,
     Planner,
     Plans,
@@ -233,17 +234,29 @@ class Alterer:
             request.refuse_stale(resource, before.version)
         is_judged = not reasons
         warnings: Mapping[str, str] = {}
-        checked: CheckedChange | None = None
-        with reasons:
-            checked = self.planner.check(resource, before, request.edits[resource], partial(layers_after, snapshot))
-            if checked.problem:
-                reasons.add(checked.problem)
+        checked = self._checked(
+            resource,
+            before,
+            edit=request.edits[resource],
+            dynamic=partial(layers_after, snapshot),
+            reasons=reasons,
+        )
         if static.unknown and not (checked and checked.is_cleanup):
             reasons.add(_unknown(static.unknown, before))
         elif checked and is_judged:
             warnings = self._judge(checked, reasons, self._settled_after(request, snapshot))
             warned += warnings
         return replace(checked.plan, warnings=warnings) if checked and not reasons else reasons.together()
+
+    def _checked(
+        self, resource: ConfigResource, before: StoredConfig, *, edit: Edit, dynamic: LayersAfter, reasons: Reasons
+    ) -> CheckedChange | None:
+        with reasons:
+            checked = self.planner.check(resource, before, edit, dynamic)
+            if checked.problem:
+                reasons.add(checked.problem)
+            return checked
+        return None
 
     def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> Mapping[str, str]:
         """Ask the policies, add what they deny to ``reasons``, and return what others only warn of: text -> reason."""

@@ -71,7 +71,13 @@ UNSTORABLE: Final = Rule(
 REPEATED_KEY: Final = Rule("CP401", "repeated-key", _ERROR, "A layer file sets a key twice.")
 DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", _NOTE, "A value loses in every task that reads it.")
 
-RULES: Final = tuple(one for one in tuple(globals().values()) if isinstance(one, Rule))
+RULES: Final = (
+    *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
+    *(MALFORMED, UNKNOWN, UNCONFIGURED, UNRESOLVED, EXPOSED, TAKEN_FOR_VALUE, UNREAD_DEFINITION),
+    LITERAL_SECRET,
+    *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY, ABSENT_KEY, UNSTORABLE),
+    *(REPEATED_KEY, DEAD_OVERRIDE),
+)
 """All rules, by code."""
 
 UNREAD: Final = frozenset({DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE})

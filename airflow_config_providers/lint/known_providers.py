@@ -99,11 +99,14 @@ def in_environment(conn_id: str) -> KnownProviders | None:
     text = os.environ.get(f"{_PREFIX}{conn_id.upper()}")
     if text is None:
         return None
-    unread = f"The connection in {printable(_PREFIX + conn_id.upper())} cannot be read. Correct it."
-    with translating(Exception, lambda _: ConfigException(unread)):  # that of any parser could quote a password
+    with translating(Exception, lambda _: _unreadable(conn_id)):  # the error of any parser could quote a password
         connection = Connection.from_json(text, conn_id) if text.startswith("{") else Connection.from_uri(text, conn_id)
     found = _of_connection(connection, home=home_of(conn_id), place=_PREFIX + conn_id.upper())
     return found if found.names or found.unlisted else replace(found, home=home_of(conn_id, connection.conn_type))
+
+
+def _unreadable(conn_id: str) -> ConfigException:
+    return ConfigException(f"The connection in {printable(_PREFIX + conn_id.upper())} cannot be read. Correct it.")
 
 
 def _of_connection(connection: Connection, *, home: str, place: str) -> KnownProviders:

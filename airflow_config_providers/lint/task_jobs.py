@@ -290,7 +290,9 @@ def parts(dags: Collection[Any], path: str, source: bytes) -> tuple[list[Written
     A task is a job if it is configured, or if its operator could be. Of other tasks, the strings with references are
     returned; the origin of each is the class of the task.
     """
-    lines, jobs, others = SourceLines(source), list[WrittenJob](), list[WrittenEntry]()
+    lines = SourceLines(source)
+    jobs: list[WrittenJob] = []
+    others: list[WrittenEntry] = []
     for task in (task for dag in dags for task in dag.tasks):
         kind = class_of(task)
         spec = spec_of(kind)

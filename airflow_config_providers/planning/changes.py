@@ -30,7 +30,7 @@ from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.policy_request import value_seen_by_policies
 
 _Outcome = TypeVar("_Outcome")
-Layers = Sequence[ConfigLayer]
+_Layers = Sequence[ConfigLayer]
 
 _DEFERRED: Final = "deferred"
 
@@ -103,7 +103,7 @@ class Comparison:
 
         Tasks with equal layers are compared once.
         """
-        compare: Callable[[Layers, Layers], list[KeyChange]] = once(self._compared, same=[])
+        compare: Callable[[_Layers, _Layers], list[KeyChange]] = once(self._compared, same=[])
         for task in sorted(tasks):
             before, after = (state.layers(task, warn=self.warn) for state in (self.before, self.after))
             keys = compare([*before, self.before.arguments(task)], [*after, self.after.arguments(task)])
@@ -112,7 +112,7 @@ class Comparison:
                 yield TaskChange(task, keys, before=before, after=after, is_new=is_new, is_removed=is_removed)
             self.tick()
 
-    def _compared(self, before: Layers, after: Layers) -> list[KeyChange]:
+    def _compared(self, before: _Layers, after: _Layers) -> list[KeyChange]:
         old, new = (LayeredConfig(layers, spark_definition()) for layers in (before, after))
         keys = sorted(old.settled.keys() | new.settled.keys())
         return [KeyChange(key, _entry(old, key), _entry(new, key)) for key in keys if self._differs(key, old, new)]
@@ -144,7 +144,7 @@ def mark(layers: Sequence[ConfigLayer]) -> Hashable:
     )
 
 
-def once(compare: Callable[[Layers, Layers], _Outcome], same: _Outcome) -> Callable[[Layers, Layers], _Outcome]:
+def once(compare: Callable[[_Layers, _Layers], _Outcome], same: _Outcome) -> Callable[[_Layers, _Layers], _Outcome]:
     """
     Return ``compare`` for the layers of many tasks, of which few differ: it is called once for equal ones.
 
@@ -152,7 +152,7 @@ def once(compare: Callable[[Layers, Layers], _Outcome], same: _Outcome) -> Calla
     """
     known: dict[Hashable, _Outcome] = {}
 
-    def compared(old: Layers, new: Layers) -> _Outcome:
+    def compared(old: _Layers, new: _Layers) -> _Outcome:
         marks = mark(old), mark(new)
         if marks not in known:
             known[marks] = compare(old, new) if marks[0] != marks[1] else same
@@ -181,7 +181,7 @@ def undecided_tasks(
         for task, paths in chosen.items()
         if before.files(task) != after.files(task)
         or paths & differing
-        or differ(*(state.layers(task, warn=no_notes) for state in (before, after)))
+        or differ(before.layers(task, warn=no_notes), after.layers(task, warn=no_notes))
     ]
 
 

@@ -279,7 +279,10 @@ def changed_keys(plan: Plan) -> list[Row]:
     changes += [(change.task, _whole(change)) for change in plan.tasks if not change.keys]
     return [
         {
-            **{column: row[column] for column in ("change", "key", "before", "after")},
+            "change": row["change"],
+            "key": row["key"],
+            "before": row["before"],
+            "after": row["after"],
             "before_layer": _layer(row, "before"),
             "after_layer": _layer(row, "after"),
             "tasks": named(tasks),

@@ -23,7 +23,7 @@ from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.subscriptions import Subscriptions
 from airflow_config_providers.core.text import counted, first_of, printable, several
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse, translating
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, refuse
 from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.providers.env import EnvVarConfigProvider
 
@@ -173,13 +173,12 @@ def _watched(
     providers: Mapping[str, ConfigProvider], place: Place, references: Sequence[ConfigVariable], changed: Changed
 ) -> Subscriptions | None:
     """Subscribe to ``references``, all at ``place``; an error names them."""
-
-    def unwatched(error: ConfigProvidersError) -> ConfigProvidersError:
-        shown = first_of(map(str, references))
-        return type(error)(*(f"{shown}: cannot be watched. {problem}" for problem in error.problems))
-
-    with translating(ConfigProvidersError, unwatched):
+    try:
         return _subscribe(providers[place[0]], place, {reference.key for reference in references}, changed)
+    except ConfigProvidersError as error:
+        failure = error
+    shown = first_of(map(str, references))
+    raise type(failure)(*(f"{shown}: cannot be watched. {problem}" for problem in failure.problems))
 
 
 def _subscribe(provider: ConfigProvider, place: Place, keys: Collection[str], changed: Changed) -> Subscriptions | None:

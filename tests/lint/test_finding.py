@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_config_providers.lint import finding
 from airflow_config_providers.lint.finding import (
     DEAD_OVERRIDE,
     LITERAL_SECRET,
@@ -66,3 +67,7 @@ def test_a_code_that_no_rule_has_is_unknown():
 def test_each_rule_has_its_own_code_and_name():
     assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES)
     assert [rule.code for rule in RULES] == sorted(rule.code for rule in RULES)
+
+
+def test_every_rule_of_the_module_is_listed():
+    assert set(RULES) == {one for one in vars(finding).values() if isinstance(one, Rule)}

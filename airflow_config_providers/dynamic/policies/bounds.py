@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pkgutil import get_data
 from typing import Any, Final
 
 from airflow_config_providers.core.java_text import BLANKS, SIZES, parse_integer, read_quantity
@@ -26,23 +24,67 @@ from airflow_config_providers.dynamic.policies.spark_keys import (
 )
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation, refuse
 
-_RANGES: Final = {"negative": range(-sys.maxsize, 0), "not_positive": range(-sys.maxsize, 1), "zero": range(1)}
-"""Name in ``key_limits.yaml`` -> numbers."""
+PLAIN_UNITS: Final[Mapping[str, str]] = {
+    "spark.driver.maxResultSize": "b",
+    "spark.driver.memory": "m",
+    "spark.driver.memoryOverhead": "m",
+    "spark.executor.memory": "m",
+    "spark.executor.memoryOverhead": "m",
+    "spark.executor.pyspark.memory": "m",
+    "spark.memory.offHeap.size": "b",
+    "spark.yarn.am.memory": "m",
+    "spark.yarn.am.memoryOverhead": "m",
+}
+"""Key -> the unit that Spark assumes for a number without one."""
 
+_NEGATIVE: Final = range(-sys.maxsize, 0)
+_NOT_POSITIVE: Final = range(-sys.maxsize, 1)
+_ZERO: Final = range(1)
 
-@cache
-def key_limits(kind: str) -> Mapping[str, str]:
-    """
-    Return key -> what ``key_limits.yaml`` says of its numbers: a unit, or the name of a range.
+UNLIMITED: Final[Mapping[str, Container[int]]] = {
+    "spark.connect.execute.reattachable.senderMaxStreamSize": _NOT_POSITIVE,
+    "spark.driver.maxResultSize": _NOT_POSITIVE,
+    "spark.executor.logs.rolling.maxRetainedFiles": _NOT_POSITIVE,
+    "spark.executor.pyspark.memory": _NOT_POSITIVE,  # pyspark/worker_util.py sets only limits above zero
+    "spark.python.factory.idleWorkerMaxPoolSize": _NOT_POSITIVE,
+    "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": _NEGATIVE,
+    "spark.sql.codegen.logging.maxLines": _NEGATIVE,
+    "spark.sql.cteRecursionLevelLimit": _NEGATIVE,
+    "spark.sql.cteRecursionRowLimit": _NEGATIVE,
+    "spark.sql.execution.arrow.maxBytesPerBatch": _NOT_POSITIVE,
+    "spark.sql.execution.arrow.maxBytesPerOutputBatch": _NOT_POSITIVE,
+    "spark.sql.execution.arrow.maxRecordsPerBatch": _NOT_POSITIVE,
+    "spark.sql.execution.arrow.maxRecordsPerOutputBatch": _NOT_POSITIVE,
+    "spark.sql.files.maxRecordsPerFile": _NOT_POSITIVE,
+    "spark.sql.planner.pythonExecution.memory": _NOT_POSITIVE,  # as spark.executor.pyspark.memory
+    "spark.sql.streaming.stateStore.maxVersionsToDeletePerMaintenance": _NOT_POSITIVE,
+    "spark.unsafe.sorter.spill.merge.factor": _NEGATIVE,
+}
+"""
+Key -> numbers that Spark reads as "no limit", according to its documentation unless noted.
 
-    A number that is simply large, such as the 2147483647 of ``spark.dynamicAllocation.maxExecutors``, is above any
-    maximum.
-    """
-    import yaml  # noqa: PLC0415 - slow to import
+A number that is simply large, such as the 2147483647 of ``spark.dynamicAllocation.maxExecutors``, is above any maximum.
+"""
 
-    found = yaml.safe_load(get_data(__package__, "key_limits.yaml") or b"")
-    return {key: name for name, keys in found[kind].items() for key in keys}
-
+HARMLESS: Final[Mapping[str, Container[int]]] = {
+    "spark.connect.grpc.port.maxRetries": _ZERO,
+    "spark.driver.memoryOverhead": _ZERO,
+    "spark.dynamicAllocation.initialExecutors": _ZERO,
+    "spark.dynamicAllocation.minExecutors": _ZERO,
+    "spark.executor.instances": _ZERO,
+    "spark.executor.memoryOverhead": _ZERO,
+    "spark.io.compression.zstd.workers": _ZERO,
+    "spark.memory.offHeap.size": _ZERO,
+    "spark.port.maxRetries": _ZERO,
+    "spark.scheduler.maxRetainedRemovedDecommissionExecutors": _ZERO,
+    "spark.scheduler.maxRetainedUnknownDecommissionExecutors": _ZERO,
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": _NOT_POSITIVE,
+    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": _ZERO,
+    "spark.sql.autoBroadcastJoinThreshold": _NOT_POSITIVE,
+    "spark.sql.maxConcurrentOutputFileWriters": _ZERO,
+    "spark.yarn.am.memoryOverhead": _ZERO,
+}
+"""Key -> numbers that mean none, or that switch off what the key limits."""
 
 _Read = Callable[[str], int | None]
 """Returns the number that a string means; None if it is not a number."""
@@ -61,8 +103,8 @@ class Bounds(AlterConfigPolicy):
     unless ``min`` allows them. A value that Spark completes later cannot be compared, and is denied.
 
     Parameters: each bounded key, with ``min``, ``max`` or both. A number such as ``8`` bounds a number, a string such
-    as ``16g`` a size. ``unit`` is the unit of a size without one, such as ``m``; by default it is that of Spark, for
-    keys of which Spark has one. A value with a reference is denied, unless ``references`` is true.
+    as ``16g`` a size. ``unit`` is the unit of a size without one, such as ``m``; keys of ``PLAIN_UNITS`` have Spark's
+    unit by default. A value with a reference is denied, unless ``references`` is true.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
@@ -126,15 +168,12 @@ class _KeyBounds:
         """Return the problem with a number below ``max`` that can mean "no limit"; None if there is none."""
         if self.most is None or number > 0:
             return None
-        if self._is_in("unlimited", number):
+        if number in UNLIMITED.get(self.key, ()):
             return f"has a number that means no limit. Write a number from 1 to {self.most}."
         is_asked_for = self.least is not None or self._number(self.most) <= 0
-        if is_asked_for or self._is_in("harmless", number):
+        if is_asked_for or number in HARMLESS.get(self.key, ()):
             return None
         return f"has a number below 1, which can mean no limit. Write 1 to {self.most}, or add min to the policy."
-
-    def _is_in(self, kind: str, number: int) -> bool:
-        return number in _RANGES.get(key_limits(kind).get(self.key, ""), ())
 
     def _number(self, text: str) -> int:
         return self.read(text) or 0
@@ -144,7 +183,7 @@ def _bound(key: str, given: Any) -> _KeyBounds:
     where = f"'{printable(key)}': "
     params = Params(given if isinstance(given, Mapping) else {}, where)
     limits = {name: limit for name in ("min", "max") if (limit := params.value(name)) is not None}
-    unit = params.text("unit", key_limits("plain_units").get(newest_name(key), ""))
+    unit = params.text("unit", PLAIN_UNITS.get(newest_name(key), ""))
     takes_references = params.flag("references")
     read = _number if all(isinstance(limit, int) for limit in limits.values()) else _sizes(unit)
     params.problems += [where + problem for problem in _wrong(limits, read, unit)]

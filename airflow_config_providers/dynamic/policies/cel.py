@@ -143,8 +143,9 @@ _NO_CEL: Final = "CEL requires cel-expr-python, which is not installed. Install 
 @cache
 def _environment() -> Any:
     """Return the environment that compiles expressions. It is made once, which takes 0.2 s if protobuf is installed."""
-    names = ("cel", "ext.ext_optional", "ext.ext_strings")
-    cel, optional, strings = (installed(f"cel_expr_python.{name}", _NO_CEL) for name in names)
+    cel = installed("cel_expr_python.cel", _NO_CEL)
+    optional = installed("cel_expr_python.ext.ext_optional", _NO_CEL)
+    strings = installed("cel_expr_python.ext.ext_strings", _NO_CEL)
     text = cel.Type.STRING
     maps = dict.fromkeys(("before", "after", "texts"), cel.Type.Map(text, text))
     resource = dict.fromkeys(("resource.type", "resource.name", "resource.dag_id", "resource.task_id"), text)

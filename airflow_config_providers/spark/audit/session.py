@@ -143,16 +143,13 @@ def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]
     installed("pyspark.sql", _NO_SPARK)
     require(SPARK_CONTEXT)
     is_new = pyspark.SparkContext._active_spark_context is None  # an active session is one of this thread
-    with translating(Exception, _not_started):  # Py4J's errors are of many kinds, and hold a whole stack of Java
-        return _session(master, configs) if is_new else _session_beside({**_DEFAULTS, **configs}), is_new
+    # Py4J's errors are of many kinds, and hold a whole stack of Java.
+    with translating(Exception, lambda error: ConfigException(_not_started(error))):
+        session = _session(master, configs) if is_new else _session_beside({**_DEFAULTS, **configs})
+    return session, is_new
 
 
-def _not_started(error: Exception) -> ConfigException:
-    """Return the error of a session that did not start, with the cause if it is known. It never quotes the message."""
-    return ConfigException(_why_not_started(error))
-
-
-def _why_not_started(error: Exception) -> str:
+def _not_started(error: Exception) -> str:
     if SECRET_KEY in str(error):
         return _LACKS_SECRET
     if not has_started() and (problem := _java_problem()):

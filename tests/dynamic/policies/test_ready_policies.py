@@ -23,7 +23,7 @@ from airflow_config_providers.dynamic.policies import (
     ReferencesOnly,
     RequiredKeys,
 )
-from airflow_config_providers.dynamic.policies.bounds import key_limits
+from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
 from airflow_config_providers.dynamic.policies.code_loading_keys import code_loading_names
 from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns, canonical_name, names_of, unmatched
 from airflow_config_providers.exceptions import ConfigException
@@ -159,10 +159,8 @@ def test_a_maximum_denies_what_means_no_limit(key, bound, text, reason):
 def test_what_is_unlimited_and_what_is_harmless_are_keys_of_spark():
     undeclared = {"spark.port.maxRetries"}
 
-    unlimited, harmless = key_limits("unlimited"), key_limits("harmless")
-
-    assert {*unlimited, *harmless} - undeclared <= spark_definition().names()
-    assert not unlimited.keys() & harmless.keys()
+    assert {*UNLIMITED, *HARMLESS} - undeclared <= spark_definition().names()
+    assert not UNLIMITED.keys() & HARMLESS.keys()
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,12 @@ _MAGIC: Final = {
     b"\x82SNAPPY\x00": "snappy",
 }
 _EXTENSIONS: Final = {
-    **dict.fromkeys((".gz", ".gzip", ".tgz"), "gzip"),
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".tgz": "gzip",
     ".bz2": "bzip2",
-    **dict.fromkeys((".zst", ".zstd"), "zstd"),
+    ".zst": "zstd",
+    ".zstd": "zstd",
     ".lz4": "lz4",
     ".snappy": "snappy",
 }

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers.core.entry_points import installed
-from airflow_config_providers.core.text import grouped, octets, one_line
+from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.spark.audit.leaks.fingerprint import (
     EDGE,
     LONG,
@@ -61,9 +60,10 @@ class FingerprintFinder:
     def __init__(self, fingerprints: Iterable[Fingerprint], key: FingerprintKey) -> None:
         self._references: set[bytes] = set()
         self._around = lru_cache(maxsize=4096)(self._references_around)
-        by_window = grouped((window_of(one.size), one) for one in fingerprints)
-        known = chain.from_iterable(by_window.values())
-        self._references.update(octets(one_line(one.reference)) for one in known)
+        by_window: dict[int, list[Fingerprint]] = defaultdict(list)
+        for one in fingerprints:
+            by_window[window_of(one.size)].append(one)
+            self._references.add(octets(one_line(one.reference)))
         self._middles = [_Middles(some, key, window) for window, some in sorted(by_window.items())]
         self._longest_reference = max(map(len, self._references), default=0)
         self.margin = max((*(one.longest for one in self._middles), self._longest_reference), default=0)

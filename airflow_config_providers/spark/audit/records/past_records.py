@@ -124,15 +124,19 @@ _FEW: Final = 20_000
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 """Whether Spark runs a query stage by stage, as a job each, and plans the rest anew after each of them."""
 
-_SUITED: Final = {
-    _ADAPTIVE: ("false", "true"),
-    "spark.sql.shuffle.partitions": ("2", CONFIGS["spark.sql.shuffle.partitions"]),
-    "spark.sql.codegen.wholeStage": ("false", "true"),
-    "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
+_OF_FEW: Final = {
+    _ADAPTIVE: "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Key -> what suits few records, and what suits many."""
 
-_OF_FEW, _OF_MANY = ({key: pair[place] for key, pair in _SUITED.items()} for place in (0, 1))
+_OF_MANY: Final = {
+    _ADAPTIVE: "true",
+    "spark.sql.shuffle.partitions": CONFIGS["spark.sql.shuffle.partitions"],
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 
 
 @contextmanager

@@ -47,26 +47,23 @@ def reference_rows(uses: Sequence[Mapping[str, Any]], known: Sequence[str] = ())
     :param known: references that are listed even if no record has them
     """
     used = {use["reference"] for use in uses}
-    unread = [{"reference": one, "runs": 0} for one in known if one not in used]
+    unread = [{"reference": one, "tasks": 0, "runs": 0} for one in known if one not in used]
     return [_row(use) for use in (*uses, *unread)]
 
 
-_IF_UNREAD: Final[Mapping[str, Any]] = {
-    "generations": None,
-    "tasks": 0,
-    "runs": 0,
-    "dags": [],
-    "owners": [],
-    "older": [],
-    "first": None,
-    "last": None,
-}
-"""Column -> what it has for a reference that no run has read."""
-
-
 def _row(use: Mapping[str, Any]) -> dict[str, Any]:
-    known = {column: use.get(column, empty) for column, empty in _IF_UNREAD.items()}
-    return {"reference": use["reference"], "finding": list(_findings(use)), **known, "older": use.get("older") or []}
+    return {
+        "reference": use["reference"],
+        "finding": list(_findings(use)),
+        "generations": use.get("generations"),
+        "tasks": use["tasks"],
+        "runs": use["runs"],
+        "dags": use.get("dags", []),
+        "owners": use.get("owners", []),
+        "older": use.get("older") or [],
+        "first": use.get("first"),
+        "last": use.get("last"),
+    }
 
 
 def _findings(use: Mapping[str, Any]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from airflow_config_providers.core.sensitive import begins_as_path
 from airflow_config_providers.core.text import grouped, half_pair, of_type, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError, refuse
@@ -16,6 +17,9 @@ CONFIG_PROVIDERS: Final = "config.providers"
 
 LONGEST_KEY: Final = 1000
 """The most characters of a key. Without a limit, one fills a history, and comparing it with all keys takes seconds."""
+
+_AFTER_A_KEY: Final = "=: \t\n"
+"""What separates a key from its value in a file of properties or in JSON, or a line from the next one."""
 
 _UNSEEN: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
@@ -34,7 +38,7 @@ def is_reserved(key: str) -> bool:
 
 def holds_definitions(text: str) -> bool:
     """Return whether ``text``, which should be the path of a file of definitions, holds definitions itself."""
-    return any(is_reserved(line.partition("=")[0].strip()) for line in text.splitlines())
+    return CONFIG_PROVIDERS in text and not begins_as_path(text) and any(sign in text for sign in _AFTER_A_KEY)
 
 
 def key_problem(key: str, where: str, *, is_stored: bool = False) -> ConfigException | None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.definition.abstract_config import AbstractConfig
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.keys import current_name, key_problem, key_problems, spellings
+from airflow_config_providers.core.keys import current_name, holds_definitions, key_problem, key_problems, spellings
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, layer_problems
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.transformer import ConfigTransformer
@@ -182,3 +182,22 @@ def test_all_names_that_matter_are_found_by_each_of_them() -> None:
 
 def test_a_current_name_alone_is_no_group() -> None:
     assert spellings(["new", "other"], OLDER) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config.providers=vault",
+        "config.providers.vault.param.token: t",
+        "config.providers vault",
+        "# of the team\ndriver.config.providers=vault",
+        '{"config.providers": "vault", "config.providers.vault.param.token": "t"}',
+    ],
+)
+def test_definitions_in_the_place_of_their_file_are_known(text: str) -> None:
+    assert holds_definitions(text)
+
+
+@pytest.mark.parametrize("text", ["", "vault.properties", "config.providers.properties", "/etc/config.providers=/x"])
+def test_the_path_of_a_file_holds_no_definitions(text: str) -> None:
+    assert not holds_definitions(text)

@@ -207,6 +207,10 @@ VERSION: Final = _arg(
     metavar="VERSION",
 )
 
+LEAVE_OUT: Final = _arg(
+    "--leave-out", help="Leave these keys as they are: k1,k2; repeatable", action="append", metavar="KEY"
+)
+
 MOMENT: Final = _arg(
     "--at",
     help="Test only the change (alter), or only the run of the task (render); by default both",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -106,9 +106,11 @@ class ServerConfigurations:
         to_version: int | None = None,
         validate_only: bool = False,
         if_version: int | None = None,
+        leave_out: Collection[str] = (),
     ) -> list[Row]:
         """Restore a version, and return what applies now."""
-        body = {"to_version": to_version, "validate_only": validate_only, "if_version": if_version}
+        kept = {"leave_out": [*leave_out]} if leave_out else {}  # a server of an older version does not know it
+        body = {"to_version": to_version, "validate_only": validate_only, "if_version": if_version, **kept}
         return self._rows("POST", f"{path(resource)}/rollback", body=body)
 
     def refresh(self, resource: ConfigResource) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -175,10 +175,13 @@ class DeployedConfigurations:
         to_version: int | None = None,
         validate_only: bool = False,
         if_version: int | None = None,
+        leave_out: Collection[str] = (),
     ) -> list[Row]:
         """Restore a version, and return what applies now. None is the version before the last change."""
         with altering(self._warn, caller=self._caller) as one:
-            done = one.rollback(resource, to_version, validate_only=validate_only, if_version=if_version)
+            done = one.rollback(
+                resource, to_version, validate_only=validate_only, if_version=if_version, leave_out=leave_out
+            )
         return self._changed(resource, done)
 
     def _changed(self, resource: ConfigResource, done: AlterConfigResult) -> list[Row]:

@@ -74,7 +74,12 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
         validate_only=_VALIDATE_ONLY,
         if_version=_IF_VERSION,
     ),
-    "rollback": _body(to_version={"type": ["integer", "null"]}, validate_only=_VALIDATE_ONLY, if_version=_IF_VERSION),
+    "rollback": _body(
+        to_version={"type": ["integer", "null"]},
+        leave_out={"type": "array", "items": {"type": "string"}, "description": "Keys that stay as they are."},
+        validate_only=_VALIDATE_ONLY,
+        if_version=_IF_VERSION,
+    ),
     "refresh": _body(),
     **dict.fromkeys(("why_not", "why_not_with_dry_run", "why_not_of_run"), _body(("setting",), setting=_SETTING)),
 }

@@ -58,6 +58,7 @@ class Rollback(Checks):
     """The arguments of ``DeployedConfigurations.rollback`` that a body has."""
 
     to_version: int | None
+    leave_out: Sequence[str]
 
 
 def alteration(body: Mapping[str, Any]) -> Alteration:
@@ -80,7 +81,11 @@ def alteration(body: Mapping[str, Any]) -> Alteration:
 def rolled_back(body: Mapping[str, Any]) -> Rollback:
     """Return the arguments of ``rollback`` that ``body`` has; without a version, the last change is undone."""
     fields = _Fields(body)
-    return {"to_version": fields.take("to_version", int, None), **_checks(fields)}
+    version, keys = fields.take("to_version", int, None), fields.take("leave_out", list, [])
+    refuse_many(len(keys))
+    if not all(isinstance(key, str) for key in keys):
+        fields.problems.append("'leave_out': expected a list of keys.")
+    return {"to_version": version, "leave_out": keys, **_checks(fields)}
 
 
 def _checks(fields: _Fields) -> Checks:

@@ -47,3 +47,7 @@ def test_a_body_without_operations_says_what_to_add(body: Mapping[str, Any]):
     (problem,) = problems(alteration, body)
 
     assert problem.startswith("'operations' is missing or empty.")
+
+
+def test_keys_that_a_rollback_leaves_out_are_strings():
+    assert problems(rolled_back, {"leave_out": ["spark.a", 1]}) == ("'leave_out': expected a list of keys.",)

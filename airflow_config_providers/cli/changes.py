@@ -41,7 +41,12 @@ def rollback(args: Any) -> None:
     found = configurations(args, notes)
     if args.to_version is None:
         _note_second_rollback(found.history(resource), notes)
-    done = found.rollback(resource, to_version=args.to_version, validate_only=args.validate_only)
+    done = found.rollback(
+        resource,
+        to_version=args.to_version,
+        validate_only=args.validate_only,
+        leave_out=arguments.separated(args.leave_out),
+    )
     show_columns(done, args.output, nothing="Nothing changes.")
 
 

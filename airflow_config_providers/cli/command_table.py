@@ -235,7 +235,7 @@ _SUBCOMMANDS: Final = (
     _command(
         "changes.rollback",
         "Restore the configuration of an earlier version",
-        (*options.RESOURCE, options.VERSION, options.VALIDATE_ONLY, *options.SERVER),
+        (*options.RESOURCE, options.VERSION, options.LEAVE_OUT, options.VALIDATE_ONLY, *options.SERVER),
     ),
     _command(
         "changes.refresh",

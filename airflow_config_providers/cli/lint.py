@@ -139,6 +139,8 @@ def _driver() -> dict[str, Any]:
 
 
 def _result(finding: Finding) -> dict[str, Any]:
+    # Without a file, such as for --conn-extra, its name is that of what was read: a code scanner refuses the whole log
+    # if one result has no place.
     place: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.place.path)}}
     if finding.place.line is not None:
         place["region"] = {"startLine": finding.place.line}

@@ -190,6 +190,8 @@ VERSION: Final = _value(
     type=int,
 )
 
+LEAVE_OUT: Final = _each("--leave-out", "KEY", "Leave these keys as they are: k1,k2; repeatable")
+
 MOMENT: Final = _arg(
     "--at",
     "Test only the change (alter), or only the run of the task (render); by default both",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import SplitResult, quote, urlsplit
 
 from airflow_config_providers.cli.failing import WrongArgumentsError
@@ -17,7 +17,7 @@ from airflow_config_providers.core.document import MOST_VALUES, has_too_many_val
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.failures import error_of
-from airflow_config_providers.deployment.rows import NOT_READ_HERE, ChangeChecks, KeySelection, Row, of_json
+from airflow_config_providers.deployment.rows import NOT_READ_HERE, KeySelection, Row, of_json
 from airflow_config_providers.deployment.why_not import Reading, refusals, why_not
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -48,9 +48,6 @@ _ELSEWHERE: Final = (
     "A server cannot be asked for {}: in an address, its name would lead elsewhere. Correct the name, or run the "
     "command without a server."
 )
-
-
-_UNCHECKED: Final = ChangeChecks(validate_only=False, if_version=None)
 
 
 class ServerConfigurations:
@@ -86,11 +83,16 @@ class ServerConfigurations:
         return why_not(asked, self.describe(resource, KeySelection()), reading)
 
     def alter(
-        self, resource: ConfigResource, operations: Sequence[AlterConfigOp], **checks: Unpack[ChangeChecks]
+        self,
+        resource: ConfigResource,
+        operations: Sequence[AlterConfigOp],
+        *,
+        validate_only: bool = False,
+        if_version: int | None = None,
     ) -> list[Row]:
         """Change keys, and return what applies now."""
         changes = [{"op": one.op.name, "name": one.name, "value": one.value} for one in operations]
-        body = {"operations": changes, **_UNCHECKED, **checks}
+        body = {"operations": changes, "validate_only": validate_only, "if_version": if_version}
         return self._rows("PATCH", path(resource), body=body)
 
     def history(self, resource: ConfigResource) -> list[Row]:
@@ -98,10 +100,17 @@ class ServerConfigurations:
         return self._rows("GET", f"{path(resource)}/history")
 
     def rollback(
-        self, resource: ConfigResource, *, to_version: int | None = None, **checks: Unpack[ChangeChecks]
+        self,
+        resource: ConfigResource,
+        *,
+        to_version: int | None = None,
+        validate_only: bool = False,
+        if_version: int | None = None,
+        leave_out: Collection[str] = (),
     ) -> list[Row]:
         """Restore a version, and return what applies now."""
-        body = {"to_version": to_version, **_UNCHECKED, **checks}
+        kept = {"leave_out": [*leave_out]} if leave_out else {}  # a server of an older version does not know it
+        body = {"to_version": to_version, "validate_only": validate_only, "if_version": if_version, **kept}
         return self._rows("POST", f"{path(resource)}/rollback", body=body)
 
     def refresh(self, resource: ConfigResource) -> list[Row]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, Unpack
+from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
@@ -19,7 +19,6 @@ from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import (
     HINTS,
     NOT_READ_HERE,
-    ChangeChecks,
     KeySelection,
     Row,
     key_columns,
@@ -148,10 +147,14 @@ class DeployedConfigurations:
         return record_rows.with_applied(described, record, unread, dag_file=dag_file)
 
     def alter(
-        self, resource: ConfigResource, operations: Sequence[AlterConfigOp], **checks: Unpack[ChangeChecks]
+        self,
+        resource: ConfigResource,
+        operations: Sequence[AlterConfigOp],
+        *,
+        validate_only: bool = False,
+        if_version: int | None = None,
     ) -> list[Row]:
         """Change keys, and return what applies now."""
-        validate_only, if_version = checks.get("validate_only", False), checks.get("if_version")
         expected = {} if if_version is None else {resource: if_version}
         with altering(self._warn, caller=self._caller) as one:
             done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
@@ -166,11 +169,19 @@ class DeployedConfigurations:
         return rows.past(admin(self._warn, caller=self._caller).history(resource))
 
     def rollback(
-        self, resource: ConfigResource, *, to_version: int | None = None, **checks: Unpack[ChangeChecks]
+        self,
+        resource: ConfigResource,
+        *,
+        to_version: int | None = None,
+        validate_only: bool = False,
+        if_version: int | None = None,
+        leave_out: Collection[str] = (),
     ) -> list[Row]:
         """Restore a version, and return what applies now. None is the version before the last change."""
         with altering(self._warn, caller=self._caller) as one:
-            done = one.rollback(resource, to_version, **checks)
+            done = one.rollback(
+                resource, to_version, validate_only=validate_only, if_version=if_version, leave_out=leave_out
+            )
         return self._changed(resource, done)
 
     def _changed(self, resource: ConfigResource, done: AlterConfigResult) -> list[Row]:

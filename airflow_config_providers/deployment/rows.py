@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType, parse_type
@@ -48,13 +48,6 @@ DETAILS: Final = (
 
 HINTS: Final = 10
 """The number of unknown keys for which a message suggests the nearest name; the search goes through all keys."""
-
-
-class ChangeChecks(TypedDict, total=False):
-    """What a change of dynamic configuration can ask for: to only be checked, and to be for a version."""
-
-    validate_only: bool
-    if_version: int | None
 
 
 class Hidden:

@@ -245,6 +245,7 @@ class ConfigAdmin:
         *,
         validate_only: bool = False,
         if_version: int | None = None,
+        leave_out: Collection[str] = (),
     ) -> AlterConfigResult:
         """
         Restore the configuration of ``resource`` at a version. This is a change that can be rolled back too.
@@ -252,8 +253,10 @@ class ConfigAdmin:
         :param to_version: the version of the resource's document, which the DAG and its tasks share; 0 is before any
             change; None is the one before the last change of the resource
         :param if_version: the version that the resource must have, to avoid undoing someone else's change unseen
+        :param leave_out: keys that stay as they are, such as those whose former values are refused now
         :raises PolicyViolation: a policy denies the change
-        :raises ConfigException: the version never existed, or is no longer kept; lists all problems
+        :raises ConfigException: the version never existed, or is no longer kept; a key that is left out would not
+            change; lists all problems
         """
         refuse_odd(resource)
         snapshot = Snapshot.read(self._store, [resource], histories=True)
@@ -262,7 +265,7 @@ class ConfigAdmin:
         refuse_stale(resource, current, if_version)
         version = before_last(changes, name=str(resource)) if to_version is None else to_version
         versions = recorded(snapshot.history(resource), changes, snapshot.base(resource).version)
-        edit = returning(version, changes, versions=versions, name=str(resource))
+        edit = returning(version, changes, versions=versions, name=str(resource), leave_out=leave_out)
         request = ChangeRequest({resource: edit}, self._layers, validate_only, {resource: current}, restored=version)
         return self._alterer.alter("rollback", request)[resource]
 

@@ -6,9 +6,10 @@ If others write meanwhile, all of that happens again on top of their change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
 from airflow_config_providers.core.alter import AlterConfigOp, absent_elements
 from airflow_config_providers.core.definition.config_def import ConfigDef
@@ -246,7 +247,9 @@ class Alterer:
         elif checked and is_judged:
             warnings = self._judge(checked, reasons, self._settled_after(request, snapshot))
             warned += warnings
-        return replace(checked.plan, warnings=warnings) if checked and not reasons else reasons.together()
+        if checked and not reasons:
+            return replace(checked.plan, warnings=warnings)
+        return reasons.together(*_way_on(checked, request) if checked and is_judged else ())
 
     def _checked(
         self, resource: ConfigResource, before: StoredConfig, *, edit: Edit, dynamic: LayersAfter, reasons: Reasons
@@ -297,6 +300,18 @@ def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
         snapshot.document(one)
     snapshot.history(resource)
     return snapshot.numbered(resource)
+
+
+_LEAVE_OUT: Final = (
+    "So nothing is restored. To restore the other keys, leave out each key that is refused, with --leave-out or, in a "
+    "request, with leave_out."
+)
+
+
+def _way_on(checked: CheckedChange, request: ChangeRequest) -> Iterator[str]:
+    """Yield how to go on after a rollback of several keys that is refused: their former values cannot be corrected."""
+    if request.restored is not None and len({*checked.plan.keys, *checked.asked}) > 1:
+        yield _LEAVE_OUT
 
 
 def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResourceError:

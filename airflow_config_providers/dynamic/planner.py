@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +26,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     ReservedKeyError,
     gravest,
+    refuse,
 )
 
 if TYPE_CHECKING:
@@ -87,19 +88,35 @@ def replacing(wanted: Mapping[str, str | None]) -> Edit:
     return _on_texts(change)
 
 
-def returning(version: int, changes: Sequence[Change], *, versions: range, name: str) -> Edit:
+def returning(
+    version: int, changes: Sequence[Change], *, versions: range, name: str, leave_out: Collection[str] = ()
+) -> Edit:
     """
     Return an edit that restores a version by undoing later ones of ``changes``.
 
     :param versions: the versions of the document that are recorded
     :param name: the name of the resource in messages
+    :param leave_out: the keys that stay as they are
     """
 
     def edit(now: Mapping[str, Value]) -> Altered[Value]:
         refuse_unrecorded(version, versions, name=name)
-        return Altered(as_of(version, now, changes))
+        then = as_of(version, now, changes)
+        _refuse_equal(leave_out, difference(now, then))
+        kept = {key: now[key] for key in leave_out if key in now}
+        return Altered({key: value for key, value in then.items() if key not in leave_out} | kept)
 
     return edit
+
+
+def _refuse_equal(leave_out: Collection[str], changed: Collection[str]) -> None:
+    names = ", ".join(map(printable, changed)) or "none"
+    problems = (
+        f"'{printable(key)}' is left out, but restoring this version does not change it. It changes: {names}."
+        for key in leave_out
+        if key not in changed
+    )
+    refuse(ConfigException, problems)
 
 
 def refuse_many(operations: int) -> None:

@@ -13,7 +13,7 @@ from airflow_config_providers.exceptions import ExposedValueError, refuse
 from airflow_config_providers.job.nested_texts import field_of, label_below, strings
 from airflow_config_providers.spark import exposed_keys
 from airflow_config_providers.spark.named_arguments import ENVIRONMENT_ON_KUBERNETES, ENVIRONMENT_ON_YARN, IN_COMMAND
-from airflow_config_providers.spark.substitutions import ANY_KEY, SUBSTITUTED_BY_SPARK, Substitutions
+from airflow_config_providers.spark.substitutions import SUBSTITUTED_BY_SPARK, Substitutions
 
 
 def shows_environment(prefix: str, is_remote: Callable[[], bool]) -> bool:
@@ -209,8 +209,7 @@ def _shown_secrets(layered: LayeredConfig) -> Iterator[tuple[str, str]]:
 def _put_in(configs: Mapping[str, str]) -> dict[str, Collection[str]]:
     """Return key -> the keys whose values Spark or Hadoop puts into its own, for each key that has any."""
     put_in = Substitutions(configs)
-    found = {key: put_in.keys_in(key, text) for key, text in configs.items() if "${" in text}
-    return {key: configs.keys() if ANY_KEY in names else names & configs.keys() for key, names in found.items()}
+    return {key: put_in.configured_in(key, text) for key, text in configs.items() if "${" in text}
 
 
 def _label_of(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypedDict
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -22,7 +22,7 @@ from airflow_config_providers.core.text import is_storable, is_unicode, nearest,
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
-from airflow_config_providers.deployment.rows import ChangeChecks, Row, as_json
+from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.dynamic.planner import LONGEST_VALUE, refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError, refuse
 from airflow_config_providers.job.authored_job import AuthoredJob
@@ -41,16 +41,24 @@ _REQUIRED: Final = object()
 _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a string"}
 
 
-class Alteration(ChangeChecks):
+class Checks(TypedDict):
+    """The arguments that every change takes."""
+
+    validate_only: bool
+    if_version: int | None
+
+
+class Alteration(Checks):
     """The arguments of ``DeployedConfigurations.alter`` that a body has."""
 
     operations: Sequence[AlterConfigOp]
 
 
-class Rollback(ChangeChecks):
+class Rollback(Checks):
     """The arguments of ``DeployedConfigurations.rollback`` that a body has."""
 
     to_version: int | None
+    leave_out: Sequence[str]
 
 
 def alteration(body: Mapping[str, Any]) -> Alteration:
@@ -73,12 +81,16 @@ def alteration(body: Mapping[str, Any]) -> Alteration:
 def rolled_back(body: Mapping[str, Any]) -> Rollback:
     """Return the arguments of ``rollback`` that ``body`` has; without a version, the last change is undone."""
     fields = _Fields(body)
-    return {"to_version": fields.take("to_version", int, None), **_checks(fields)}
+    version, keys = fields.take("to_version", int, None), fields.take("leave_out", list, [])
+    refuse_many(len(keys))
+    if not all(isinstance(key, str) for key in keys):
+        fields.problems.append("'leave_out': expected a list of keys.")
+    return {"to_version": version, "leave_out": keys, **_checks(fields)}
 
 
-def _checks(fields: _Fields) -> ChangeChecks:
+def _checks(fields: _Fields) -> Checks:
     """Take what every change has, and end: what is not taken yet is an unknown field."""
-    found: ChangeChecks = {
+    found: Checks = {
         "validate_only": fields.take("validate_only", bool, False),
         "if_version": fields.take("if_version", int, None),
     }

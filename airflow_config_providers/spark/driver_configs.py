@@ -15,7 +15,8 @@ from airflow_config_providers.core.concurrency.per_process import forget_in_chil
 from airflow_config_providers.core.concurrency.workers import in_thread
 from airflow_config_providers.core.errors import clearing_frames
 from airflow_config_providers.core.resolved_config import ResolvedConfig
-from airflow_config_providers.core.reversal.reverse import KEPT, ReverseTransformer
+from airflow_config_providers.core.reversal.former_values import FormerValues
+from airflow_config_providers.core.reversal.reverse import KEPT
 from airflow_config_providers.core.text import first_of, one_line, reporting_once
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.log.installation import Installation, install
@@ -68,10 +69,8 @@ class DriverConfigs:
         self._resolve = resolve
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept = kept
-        self._first = first.reverser.pairs
-        self._reverser = first.reverser
-        self._installation: Installation | None = None
+        self._known = FormerValues(kept)
+        self._installations: list[Installation] = []
         self._configs: Mapping[str, str] = {}
         self._refusal: ConfigProvidersError | None = None
         self._reading: Future[None] | None = None
@@ -159,20 +158,15 @@ class DriverConfigs:
         if values != self._configs:
             for doubt in found.value_doubts():  # it names no value, and of many values searching would take long
                 self._warn(doubt)
-            changed = [*map(str, sorted(found.reverser.changed_from(self._reverser)))]
-            self._reverser = found.reverser.knowing(self._earlier())
-            before, self._installation = self._installation, install(self._reverser)
-            if before is not None:
-                before.uninstall()
+            changed = [*map(str, sorted(found.reverser.changed_from(self._known.recent)))]
+            self._known.add(found.reverser)
+            before, self._installations = self._installations, [install(one) for one in self._known.reversers]
+            for one in before:
+                one.uninstall()
             self._configs = MappingProxyType(values)
             if changed:
                 has = "has a new value" if len(changed) == 1 else "have new values"
                 _log.info("%s %s.", first_of(changed, most=_NAMED), has)
-
-    def _earlier(self) -> ReverseTransformer:
-        """Return a reverser of the last values and the first one of each reference."""
-        recent = self._reverser.recent(self._kept)
-        return ReverseTransformer.of_pairs((*recent.pairs, *self._first), hidden=recent.hidden)
 
 
 _OF_SESSION: list[DriverConfigs] = []

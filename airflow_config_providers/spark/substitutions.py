@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX, hadoop_name
@@ -133,6 +133,17 @@ class Substitutions:
         """
         found = self.keys_in(key, text)
         return sorted(secrets - {key} if ANY_KEY in found else secrets.intersection(map(label_of, found)))
+
+    def configured_in(self, key: str, text: str) -> Collection[str]:
+        """
+        Return those of the configuration's keys whose values become a part of ``text`` under ``key``.
+
+        If a name is put together, it can be that of any key: they are all.
+
+        :raises ExposedValueError: as ``keys_in`` does
+        """
+        found = self.keys_in(key, text)
+        return self._configs.keys() if ANY_KEY in found else found & self._configs.keys()
 
     def _names_of(self, key: str, *, of_hadoop: bool) -> frozenset[str]:
         """Return the names in the string of a key, which Hadoop reads again if it puts them into others."""

@@ -896,6 +896,46 @@ def test_a_rollback_is_a_change_that_policies_see(cli: Cli, policies: str):
     assert cli("rollback --dag flights", policies_file=policies).code == 4
 
 
+def test_a_rollback_that_is_refused_says_how_to_restore_the_other_keys(cli: Cli, policies: str):
+    cli("alter --dag flights --add-config spark.executor.memory=64g,spark.app.a=1")
+    cli("alter --dag flights --delete-config spark.executor.memory,spark.app.a")
+
+    refused = cli("rollback --dag flights", policies_file=policies)
+    rows = cli.json("rollback --dag flights --leave-out spark.executor.memory", policies_file=policies)
+
+    assert refused.code == 4
+    assert "To restore the other keys, leave out each key that is refused" in refused.err
+    assert [(row["key"], row["value"]) for row in rows] == [("spark.app.a", "1")]
+
+
+def test_a_rollback_of_one_key_that_is_refused_names_no_others(cli: Cli, policies: str):
+    cli("alter --dag flights --add-config spark.executor.memory=64g")
+    cli("alter --dag flights --delete-config spark.executor.memory")
+
+    assert "the other keys" not in cli("rollback --dag flights", policies_file=policies).err
+
+
+def test_a_key_that_is_left_out_of_a_rollback_keeps_its_later_value(cli: Cli):
+    cli("alter --dag flights --add-config spark.app.a=1,spark.app.b=1")
+    cli("alter --dag flights --add-config spark.app.a=2,spark.app.b=2")
+
+    rows = cli.json("rollback --dag flights --leave-out spark.app.a")
+
+    assert [(row["key"], row["value"]) for row in rows] == [("spark.app.b", "1")]
+
+
+def test_a_key_that_a_rollback_does_not_change_cannot_be_left_out(cli: Cli):
+    cli("alter --dag flights --add-config spark.app.a=1")
+
+    refused = cli("rollback --dag flights --leave-out spark.app.b")
+
+    assert refused.code == 3
+    assert (
+        "'spark.app.b' is left out, but restoring this version does not change it. It changes: spark.app.a."
+        in refused.err
+    )
+
+
 @pytest.mark.parametrize(
     ("task", "verdict"),
     [pytest.param("files", "only a run knows", id="chosen"), pytest.param("report", "allows", id="no file is chosen")],

@@ -372,6 +372,13 @@ def test_a_path_in_sarif_is_an_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert unquote(found[1]) == "dags/é.py"
 
 
+def test_a_finding_that_is_in_no_file_has_a_place_in_sarif_since_code_scanners_refuse_a_log_without():
+    log = json.loads(REPORTS["sarif"]([Finding(MALFORMED, SourcePlace("--conn-extra"), "x")], []))
+
+    (result,) = log["runs"][0]["results"]
+    assert result["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "--conn-extra"}}}]
+
+
 def test_junit_is_well_formed_with_a_test_for_each_finding_and_each_clean_file():
     text = REPORTS["junit"](FOUND, FILES)
     suites = ElementTree.fromstring(text.encode())

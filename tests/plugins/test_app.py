@@ -88,6 +88,7 @@ def test_a_described_body_is_one_that_the_server_reads(fields: dict[str, Any], p
         "validate_only": True,
         "if_version": 1,
         "to_version": 1,
+        "leave_out": ["spark.a"],
         "setting": "spark.a=b",
     }
 

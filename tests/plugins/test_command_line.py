@@ -25,6 +25,7 @@ SESSIONS = [
             f"alter {INGEST} --delete-config spark.executor.memory",
             f"history {INGEST} --output yaml",
             "rollback --dag flights --to-version 0 --validate-only",
+            "rollback --dag flights --to-version 0 --leave-out spark.app.a --validate-only",
             f"rollback {INGEST}",
             "history --dag flights --output json",
         ],

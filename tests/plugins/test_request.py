@@ -55,3 +55,7 @@ def test_a_field_that_is_required_and_not_there_is_called_missing():
 
 def test_a_field_with_a_value_of_another_type_is_not_called_missing():
     assert problems(alteration, {"operations": [{"name": None}]}) == ("'operations.0.name': expected a string.",)
+
+
+def test_keys_that_a_rollback_leaves_out_are_strings():
+    assert problems(rolled_back, {"leave_out": ["spark.a", 1]}) == ("'leave_out': expected a list of keys.",)

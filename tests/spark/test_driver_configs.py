@@ -58,7 +58,8 @@ def forgotten():
     before = installation._active.reversers
     yield
     for current in driver_configs._OF_SESSION:
-        current._installation.uninstall()
+        for one in current._installations:
+            one.uninstall()
     driver_configs._OF_SESSION.clear()
     assert installation._active.reversers == before
 

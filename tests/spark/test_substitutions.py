@@ -171,3 +171,17 @@ def test_a_string_that_is_replaced_later(key: str, text: str) -> None:
 @pytest.mark.parametrize("text", ["${name}", "$spark.x", "{{ ds }}", "${sparkling}", "spark.x"])
 def test_a_string_that_stays(text: str) -> None:
     assert not is_substituted("spark.app.x", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("${spark.a} ${spark.z}", {"spark.a"}, id="keys that the configuration has"),
+        pytest.param("${a${b}}", {"spark.a", "spark.b"}, id="any, if a name is put together"),
+        pytest.param("a", set(), id="none"),
+    ],
+)
+def test_the_keys_of_a_configuration_that_are_put_into_a_text(text: str, found: set[str]) -> None:
+    put_in = Substitutions({"spark.a": "x", "spark.b": "y"})
+
+    assert {*put_in.configured_in("spark.hadoop.x", text)} == found

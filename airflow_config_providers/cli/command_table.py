@@ -23,7 +23,8 @@ _UNCHANGED: Final = """
 A nonzero exit code means that nothing changed, unless the error says that a server did not answer.
 """
 
-_OWN_CODES: Final = "\nexit codes:\n"
+_OWN_CODES: Final = ""
+"""For a command whose epilog has the exit codes."""
 
 _EPILOGS: Final = {
     "describe.describe": """examples:
@@ -200,12 +201,12 @@ def _group(name: str, help_: str, *commands: Any) -> Any:
     return GroupCommand(name=name, help=help_, subcommands=commands)
 
 
-def _command(path: str, help_: str, args: tuple[Any, ...], *, name: str = "") -> Any:
+def _command(path: str, help_: str, args: tuple[Any, ...], *, codes: str = _CODES, name: str = "") -> Any:
     """Return a command with the usual formats of output; see ``_action``."""
-    return _action(path, help_, (*args, ARG_OUTPUT), codes="" if _OWN_CODES in _EPILOGS[path] else _CODES, name=name)
+    return _action(path, help_, (*args, ARG_OUTPUT), codes=codes, name=name)
 
 
-def _action(path: str, help_: str, args: tuple[Any, ...], *, codes: str = "", name: str = "") -> Any:
+def _action(path: str, help_: str, args: tuple[Any, ...], *, codes: str = _OWN_CODES, name: str = "") -> Any:
     """Return a command that runs the function at ``path``, which is imported when it is called."""
     return ActionCommand(
         name=name or path.partition(".")[2],
@@ -275,7 +276,10 @@ _SUBCOMMANDS: Final = (
         (*options.LINTED, *options.RULES, options.REPORT),
     ),
     _command(
-        "doctor.doctor", "Check the deployment from this machine, and say how to mend what is wrong", options.EXAMINED
+        "doctor.doctor",
+        "Check the deployment from this machine, and say how to mend what is wrong",
+        options.EXAMINED,
+        codes=_OWN_CODES,
     ),
     _action("schema.schema", "Print a JSON schema, with which editors check and complete YAML files", options.SCHEMA),
     _group(
@@ -299,6 +303,7 @@ _SUBCOMMANDS: Final = (
             "audit_leaks.leaks",
             "Find the values of references in logs and other files",
             (*options.SEARCHED, options.CONNECTION_ID, *options.SPARK_JOB),
+            codes=_OWN_CODES,
         ),
         _command(
             "audit_records.history",
@@ -309,6 +314,7 @@ _SUBCOMMANDS: Final = (
             "audit_records.policies",
             "Show which past runs the policies in a file would have stopped",
             (options.FILE_OF_POLICIES, *_OF_PAST),
+            codes=_OWN_CODES,
         ),
         _command(
             "audit_records.references",

@@ -249,7 +249,8 @@ class Alterer:
             warned += warnings
         if checked and not reasons:
             return replace(checked.plan, warnings=warnings)
-        return reasons.together(*_way_on(checked, request) if checked and is_judged else ())
+        way_on = _way_on(checked, request) if checked and is_judged else ()
+        return reasons.together(*way_on)
 
     def _checked(
         self, resource: ConfigResource, before: StoredConfig, *, edit: Edit, dynamic: LayersAfter, reasons: Reasons

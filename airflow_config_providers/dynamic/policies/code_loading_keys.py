@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pkgutil import get_data
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.keys import HADOOP_PREFIX
 from airflow_config_providers.dynamic.policies.key_policies import ImmutableKeys
 from airflow_config_providers.dynamic.policies.params import Params
 
-FILE = "code_loading_keys.json"
+FILE: Final = "code_loading_keys.json"
 """The file in this package."""
 
 

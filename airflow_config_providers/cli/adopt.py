@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +61,20 @@ def _refuse_existing(folder: str | None) -> None:
 
 
 def _write(found: Adoption, folder: Path) -> None:
-    def unwritten(error: OSError) -> ConfigException:
-        return ConfigException(
-            f"--write: '{printable(str(folder))}' cannot be written: {system_reason(error)}. Choose another folder. "
-            f"Nothing was left in this one."
-        )
-
-    with translating(OSError, unwritten):
+    with translating(OSError, partial(_unwritten, folder)):
         folder.mkdir(mode=0o700, parents=True)
         try:
             _fill(folder, found)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def _unwritten(folder: Path, error: OSError) -> ConfigException:
+    return ConfigException(
+        f"--write: '{printable(str(folder))}' cannot be written: {system_reason(error)}. Choose another folder. "
+        f"Nothing was left in this one."
+    )
 
 
 def _fill(folder: Path, found: Adoption) -> None:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -224,14 +225,8 @@ class SeenFiles:
         :param version: that of the search; None for the one of this process
         :raises ConfigException: the folder cannot be used
         """
-
-        def unusable(error: OSError) -> ConfigException:
-            return ConfigException(
-                f"--state {printable(folder)}: {system_reason(error)}. Name a folder that can be written."
-            )
-
         seen = cls(Path(os.path.realpath(folder)), sought, version or search_version())
-        with translating(OSError, unusable):
+        with translating(OSError, partial(_unusable, folder)):
             seen.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             seen._require_ours()
             seen._clean()
@@ -387,6 +382,10 @@ class SeenFiles:
                         one = SearchedFile.read(json.loads(line))
                         self.files[one.file.path] = one
                 self._rows -= 1
+
+
+def _unusable(folder: str, error: OSError) -> ConfigException:
+    return ConfigException(f"--state {printable(folder)}: {system_reason(error)}. Name a folder that can be written.")
 
 
 def _number_of(part: Path) -> int:

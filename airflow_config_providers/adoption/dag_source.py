@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -186,8 +187,12 @@ class DagSource:
 
     @cached_property
     def _around(self) -> Mapping[ast.expr, list[_Function]]:
-        functions = (one for one in self._nodes if isinstance(one, _Function))
-        return grouped((node, one) for one in functions for node in _inside(one) if isinstance(node, ast.expr))
+        around = defaultdict[ast.expr, list[_Function]](list)
+        for function in (one for one in self._nodes if isinstance(one, _Function)):
+            for node in _inside(function):
+                if isinstance(node, ast.expr):
+                    around[node].append(function)
+        return around
 
     def is_run_by_task(self, function: _Function) -> bool:
         """Return whether only tasks call a function, by its decorators."""

@@ -199,32 +199,21 @@ class AllowedFiles:
 
     def diagnose(self) -> Iterator[Diagnosis]:
         """
-        Yield how many paths are allowed, those that other users could change, and what is wrong below them.
+        Yield how many paths are allowed, and those that other users could change.
 
         :raises ProviderLookupError: as in ``check``
         """
         from airflow_config_providers.core.diagnosis import fine  # noqa: PLC0415 - no task asks for one
         from airflow_config_providers.providers.checks import rights_of  # noqa: PLC0415 - see above
-        from airflow_config_providers.providers.files_below import diagnose_below  # noqa: PLC0415 - see above
 
         yield fine(self.check())
         for root in self.allowed or ():
             yield from rights_of("/" + "/".join(root))
-            yield from diagnose_below(self, "/" + "/".join(root))
-
-    def open_only(self, path: str) -> bool:
-        """
-        Return whether the regular file or directory at ``path`` is there, and can be opened.
-
-        :raises AccessDeniedError: not allowed, or not readable by this process
-        :raises ConfigException: it cannot be a path
-        :raises ProviderUnavailableError: the system cannot open it now
-        """
-        return any(self._with_descriptor(path, lambda _: True, is_kind=kind) for kind in (stat.S_ISDIR, stat.S_ISREG))
 
     def _unreadable(self, path: str) -> ProviderLookupError | None:
         try:
-            is_open = self.open_only(path)
+            kinds = (stat.S_ISDIR, stat.S_ISREG)
+            is_open = any(self._with_descriptor(path, lambda _: True, is_kind=kind) for kind in kinds)
         except ProviderLookupError as error:
             return error
         if is_open:

@@ -8,7 +8,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.cli.failing import reporting_errors
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.target import require_here
-from airflow_config_providers.deployment.admin import user
+from airflow_config_providers.core.process_environment import user
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import PREFIX, documents
 from airflow_config_providers.dynamic.encoder_rotation import Rotation

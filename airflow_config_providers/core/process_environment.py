@@ -1,7 +1,9 @@
-"""The environment variables of this process, some of which a child must not inherit, or with another value."""
+"""The user of this process, and its environment variables, of which a child gets some not at all, or changed."""
 
 from __future__ import annotations
 
+import os
+import pwd
 import threading
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -29,6 +31,19 @@ _HIDDEN: Final[dict[tuple[int, str], _HiddenVariable]] = {}
 
 _LOCK: Final = threading.RLock()  # not a Lock: Airflow kills a task in a signal handler
 hold_forks(_LOCK)
+
+
+def user() -> str:
+    """
+    Return the name of the effective user of this process; its number if the system has no name for it.
+
+    Airflow's own commands believe ``USER`` and ``LOGNAME``, which anyone can set.
+    """
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 @contextmanager

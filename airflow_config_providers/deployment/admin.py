@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
+from airflow_config_providers.core.process_environment import user
 from airflow_config_providers.core.resource import ConfigResource
 from airflow_config_providers.core.templates import ONLY_A_RUN_KNOWS, is_known_only_in_run
 from airflow_config_providers.core.text import nearest, printable
@@ -56,19 +56,6 @@ class Caller:
     may_see: Callable[[Collection[str]], Collection[str]] = tuple
     may_see_runs: Callable[[], bool] = lambda: True
     may_see_runs_of: Callable[[Collection[str]], Collection[str]] = tuple
-
-
-def user() -> str:
-    """
-    Return the name of the effective user of this process; its number if the system has no name for it.
-
-    Airflow's own commands believe ``USER`` and ``LOGNAME``, which anyone can set.
-    """
-    number = os.geteuid()
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
 
 
 def admin(

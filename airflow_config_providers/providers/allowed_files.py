@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pwd
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from airflow_config_providers.core.process_environment import user
 from airflow_config_providers.core.text import counted, printable, whole_number
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -397,20 +397,12 @@ def _denied(path: str) -> AccessDeniedError:
     return AccessDeniedError(f"{printable(path)} is not inside an allowed path, so it is not read. {way_out}")
 
 
-def _user() -> str:
-    """Return the name of the user of this process; its number if the system has no name for it."""
-    number = os.geteuid()
-    with suppress(KeyError):
-        return printable(pwd.getpwuid(number).pw_name)
-    return str(number)
-
-
 def _failure(path: str, code: int | None) -> ProviderLookupError:
     if code == errno.ELOOP:
         return _denied(path)
     if code in {errno.EACCES, errno.EPERM}:
         return AccessDeniedError(
-            f"{printable(path)} cannot be read by the user of this process, {_user()}. Give it read access."
+            f"{printable(path)} cannot be read by the user of this process, {printable(user())}. Give it read access."
         )
     reason = os.strerror(code) if code else "no reason given"
     return ProviderUnavailableError(f"{printable(path)} cannot be read now ({reason}).")

@@ -1,7 +1,11 @@
-"""Variables that a child does not inherit, while this process keeps them."""
+"""The user of a process, and variables that a child does not inherit, while this process keeps them."""
 
 from __future__ import annotations
 
+import os
+import pwd
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +14,29 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.core.process_environment import all_variables, lacking, value_of
+from airflow_config_providers.core.process_environment import all_variables, lacking, user, value_of
 from tests.core.forks import in_child
 from tests.limits import LONGEST
+
+
+def test_the_user_is_that_of_the_process_whatever_variables_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME", "SUDO_USER"):
+        monkeypatch.setenv(name, "mallory")
+
+    assert user() == pwd.getpwuid(os.geteuid()).pw_name
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user without a name")
+def test_a_user_without_a_name_is_a_number() -> None:
+    code = (
+        "import os; from airflow_config_providers.core.process_environment import user; "
+        "os.seteuid(4_000_001); print(user())"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "4000001"
 
 
 def test_names_are_back_when_the_child_has_started() -> None:

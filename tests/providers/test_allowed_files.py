@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,9 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.providers.allowed_files import AllowedFiles
 from airflow_config_providers.providers.real_path import Steps, link_target
+
+OTHER = 65_534
+"""The user that root becomes."""
 
 
 @pytest.fixture
@@ -110,14 +114,16 @@ def test_no_directory_is_none(root: Path) -> None:
 def test_a_file_that_this_user_may_not_read_is_denied(root: Path) -> None:
     (root / "data" / "file").chmod(0)
     files = AllowedFiles.of({"allowed.paths": str(root)})
-    with not_as_root(), pytest.raises(AccessDeniedError, match="cannot be read by the user"):
+    with not_as_root(), pytest.raises(AccessDeniedError, match="cannot be read by the user") as caught:
         files.read(f"{root}/data/file")
+    name = pwd.getpwuid(os.geteuid() or OTHER).pw_name
+    assert str(caught.value).endswith(f"by the user of this process, {name}. Give it read access.")
 
 
 @contextmanager
 def not_as_root() -> Iterator[None]:
     user = os.geteuid()
-    os.seteuid(user or 65534)
+    os.seteuid(user or OTHER)
     try:
         yield
     finally:

@@ -11,13 +11,12 @@ from airflow.providers.apache.spark.hooks import spark_jdbc
 from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from airflow_config_providers.airflow_compat import AirflowException
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ExposedValueError, refuse
-from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook, has_connection
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.log.installation import reversing
 from airflow_config_providers.masker import mask_secrets
@@ -50,18 +49,10 @@ def at_named_connection(hook: SparkJDBCHook) -> SparkJDBCHook:
     The stock hook always has that of ``spark_default``, and keeps it here if the other one does not exist. So does a
     hook of the author's own class, which could have put another one in its place.
     """
-    if type(hook) is SparkJDBCHook and hook._conn_id not in UNNAMED and _exists(hook, hook._conn_id):
+    if type(hook) is SparkJDBCHook and hook._conn_id not in UNNAMED and has_connection(hook):
         named = SparkSubmitHook(hook._conf, hook._conn_id, principal=hook._principal, keytab=hook._keytab)
         vars(hook).update({name: value for name, value in vars(named).items() if name in _OF_CONNECTION})
     return hook
-
-
-def _exists(hook: SparkJDBCHook, conn_id: str) -> bool:
-    try:
-        hook.get_connection(conn_id)
-    except AirflowException:  # as the stock hook takes it
-        return False
-    return True
 
 
 class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):

@@ -100,13 +100,17 @@ def destination_of(hook: SparkSubmitHook, variables: Mapping[str, Any]) -> Desti
 
 def _absent_connection(hook: SparkSubmitHook) -> str:
     """Return the id of the connection of ``hook`` if it was not found; otherwise, an empty string."""
-    if hook._connection["master"] != _ASSUMED_MASTER:
-        return ""
+    is_assumed = hook._connection["master"] == _ASSUMED_MASTER
+    return str(hook._conn_id) if is_assumed and not has_connection(hook) else ""
+
+
+def has_connection(hook: SparkSubmitHook) -> bool:
+    """Return whether the connection that ``hook`` names exists."""
     try:
         hook.get_connection(hook._conn_id)
     except AirflowException:  # as the stock hook takes it
-        return str(hook._conn_id)
-    return ""
+        return False
+    return True
 
 
 class ConfiguredSparkSubmitHook(SparkSubmitHook):

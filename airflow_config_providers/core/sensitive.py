@@ -50,7 +50,8 @@ _PARTITION: Final = rf"(?i)/[\w.-]{{0,64}}?(?:{_OTHER_SECRETS})=[^/@]*"
 """
 In the address of a stored file: the folder of a partition, such as ``token=ETH``, which is no setting.
 
-Nobody partitions a table by password. An ``@`` is left: it ends a password in the address, which can have a slash.
+Passwords are not among the names, since no table is partitioned by them. A folder with an ``@`` is not taken for one:
+the ``@`` could end a password in the address, which can have a slash in it.
 """
 
 _IN_NAMES: Final = ("secret", "pass", "pw", "token", "cred", "gnature", "connect", "key", "sas")
@@ -61,6 +62,7 @@ Parts of which every match has one, because it takes long to compile the pattern
 None has an ``i``: ``(?i)`` also finds it without a dot, and as a capital letter with one, unlike ``casefold``.
 """
 
+_NO_PATH: Final = "[hidden, because it does not begin with /]"
 _PATHS_BEGIN: Final = ("/", "./", "../", "~")
 
 
@@ -122,7 +124,7 @@ def begins_as_path(text: str) -> bool:
 
 def shown_path(path: str) -> str:
     """Return the path of a file with a secret for a message, unless it could be the secret itself."""
-    return printable(path) if begins_as_path(path) else f"{HIDDEN[:-1]}, because it does not begin with /]"
+    return printable(path) if begins_as_path(path) else _NO_PATH
 
 
 def _has_one(parts: Iterable[str], text: str) -> bool:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from airflow_config_providers.cli.command_table import commands
 from airflow_config_providers.get_provider_info import get_provider_info
+from tests.project_tools import imported_tool
 
-ROOT = Path(__file__).parents[2]
 OPTIONS = get_provider_info()["config"]["config_providers"]["options"]
 
 
 @pytest.fixture
-def tool(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(ROOT / "tools")
-    import generate_all_options
-
-    return generate_all_options
+def tool() -> Iterator[Any]:
+    with imported_tool("generate_all_options") as found:
+        yield found
 
 
 def test_the_page_is_what_the_tool_writes(tool: Any) -> None:

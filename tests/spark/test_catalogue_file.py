@@ -14,6 +14,7 @@ import pytest
 from airflow_config_providers.core.keys import current_name, older_names
 from airflow_config_providers.spark import catalogue_file
 from airflow_config_providers.spark.catalogue_file import catalogued, rows, versions, versions_with
+from tests.project_tools import imported_tool
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,11 +22,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def tool() -> Iterator[Any]:
     pytest.importorskip("pyspark", reason="pip install pyspark")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "tools")
-        import generate_spark_catalogue
-
-        yield generate_spark_catalogue
+    with imported_tool("generate_spark_catalogue") as found:
+        yield found
 
 
 GENERATED = """

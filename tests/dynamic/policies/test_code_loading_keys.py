@@ -13,6 +13,7 @@ from airflow_config_providers.dynamic.policies import CODE_LOADING_KEYS
 from airflow_config_providers.dynamic.policies.code_loading_keys import code_loading_names
 from airflow_config_providers.dynamic.policies.spark_keys import KeyPatterns
 from airflow_config_providers.spark.catalogue_file import versions
+from tests.project_tools import imported_tool
 
 ROOT = Path(__file__).parents[3]
 NAMES = code_loading_names()
@@ -48,11 +49,8 @@ OF_FILE_SYSTEMS = (
 @pytest.fixture(scope="module")
 def tool() -> Iterator[Any]:
     pytest.importorskip("pyspark", reason="pip install pyspark")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "tools")
-        import generate_policy_names
-
-        yield generate_policy_names
+    with imported_tool("generate_policy_names") as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lazy import cached_property
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.definition.config_def import ConfigDef
+    from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey
 
 _SIGNS_IN_LINE: Final = ("   # ", "; beats ")
 
@@ -127,11 +126,33 @@ def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
     return problems
 
 
-@cache
-def _no_definition() -> ConfigDef:
-    from airflow_config_providers.core.definition.config_def import ConfigDef  # noqa: PLC0415 - a job has one of its own
+class _Undefined:
+    """
+    Answers like a ``ConfigDef`` without keys, which most processes that settle layers need not import.
 
-    return ConfigDef()
+    Our secrets backend must not import it at an answer: a child that is forked meanwhile would wait for it for ever.
+    """
+
+    config_keys: Final[Mapping[str, ConfigKey]] = MappingProxyType({})
+    older_names: Final[Mapping[str, str]] = MappingProxyType({})
+
+    def default_texts(self) -> Mapping[str, str]:
+        return {}
+
+    def default_text(self, name: str) -> None:
+        return None
+
+    def is_sensitive(self, name: str) -> bool:
+        return False
+
+    def is_secret(self, name: str, text: str) -> bool:
+        return False
+
+    def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
+        return EVERYWHERE
+
+
+UNDEFINED: Final = _Undefined()
 
 
 class LayeredConfig:
@@ -147,7 +168,7 @@ class LayeredConfig:
 
     def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
         self._layers = sorted(layers, key=attrgetter("source"))[::-1]  # strongest first
-        self.definition = definition or _no_definition()
+        self.definition = definition or UNDEFINED
         self._described: dict[str, ConfigEntry] = {}
 
     @cached_property

@@ -10,6 +10,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.keys import LONGEST_KEY
 from airflow_config_providers.core.layers import (
+    UNDEFINED,
     ConfigLayer,
     ConfigSource,
     ConfigSynonym,
@@ -308,3 +309,15 @@ def test_a_secret_under_a_name_that_is_beaten_is_not_opened():
     sealed = ConfigLayer(S.DYNAMIC_DAG_CONFIG, "dynamic", {"new": "[hidden]"}, secrets={"new": lambda: "s"})
 
     assert LayeredConfig([sealed, layer(S.RUN_CONFIG, {"old": "2"})], RENAMED).secrets == {}
+
+
+def test_no_definition_answers_like_one_without_keys() -> None:
+    empty = ConfigDef()
+
+    assert UNDEFINED.config_keys == empty.config_keys == {}
+    assert UNDEFINED.older_names == empty.older_names == {}
+    assert UNDEFINED.default_texts() == empty.default_texts() == {}
+    assert UNDEFINED.default_text("k") is empty.default_text("k") is None
+    assert UNDEFINED.is_sensitive("password") is empty.is_sensitive("password") is False
+    assert UNDEFINED.is_secret("password", "x") is empty.is_secret("password", "x") is False
+    assert UNDEFINED.alterable_at("k") == empty.alterable_at("k")

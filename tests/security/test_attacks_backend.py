@@ -341,6 +341,33 @@ def test_attack_52_a_child_that_is_forked_amid_threads_opens_its_own(secret, run
         assert closed_there == 1
 
 
+LATE = """
+import sys
+from tests.secrets.books import BOOKS, Book
+from airflow_config_providers.secrets.answering import import_what_an_answer_needs
+from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
+
+BOOKS["b"] = Book(data={"p0": {"password": "x"}})
+definition = {
+    "config.providers": "book",
+    "config.providers.book.class": "tests.secrets.books.BookProvider",
+    "config.providers.book.param.book": "b",
+}
+backend = ConfigProvidersBackend(variables_file_path=sys.argv[1], providers=definition)
+import_what_an_answer_needs()
+before = set(sys.modules)
+assert backend.get_variable("v0") == "x"
+print("late:", *sorted(name for name in set(sys.modules) - before if name.startswith("airflow_config_providers.")))
+"""
+
+
+def test_attack_52_an_answer_imports_nothing_of_ours_where_another_thread_can_fork(secret, run_python):  # noqa: F811
+    """A child that is forked while another thread imports a module waits for it for ever."""
+    file = secret.write("variables.yaml", {"v0": "${book:p0:password}"})
+
+    assert run_python(LATE, file).splitlines()[-1] == "late:"
+
+
 def test_attack_52_what_the_parent_has_open_is_not_used_in_the_child(secret):
     backend = secret.backend(variables={"v": TEXT})
     backend.get_variable("v")

@@ -32,7 +32,7 @@ def operator(kind=ConfiguredSparkSubmitOperator, *, conf=None, **kwargs):
     """The task as it is when it is tried."""
     conf = {"spark.app.x": "1", "spark.app.db.password": LENT, **(conf or {})}
     with DAG("flights", schedule=None):
-        return kind(task_id="job", application="job.jar", conf=conf, status_poll_interval=0, **kwargs)
+        return kind(task_id="job", application="job.jar", conf=conf, status_poll_interval=0.05, **kwargs)
 
 
 @pytest.fixture

@@ -196,3 +196,15 @@ def test_a_class_name_means_one_thing() -> None:
                 modules.setdefault(node.name.lstrip("_"), []).append(str(path.relative_to(ROOT)))
 
     assert {name: where for name, where in modules.items() if len(where) > 1} == {}
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Python before 3.11.5 then matches too much or too little, as Debian 12 has it: write an atomic group."""
+    possessive = re.compile(r"[^(]\)(?:[?*+]|\{\{?[0-9,]*\}?\})\+")
+    lines = (
+        (str(path.relative_to(ROOT)), line)
+        for path in sorted((ROOT / "airflow_config_providers").rglob("*.py"))
+        for line in path.read_text().splitlines()
+    )
+
+    assert [(path, line) for path, line in lines if possessive.search(line)] == []

@@ -23,7 +23,7 @@ from airflow_config_providers.exceptions import ConfigException, refuse
 from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layer_files import parse, read_text
 
-_PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|\$(?!\{)|[^,\[\]$])*+))\s*(?:,|$)")
+_PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?>(?:\$\{[^}]*\}|\$(?!\{)|[^,\[\]$])*)))\s*(?:,|$)")
 """
 ``k=v`` or ``k=[a,b]``, as in kafka-configs.sh. A comma inside a reference does not end the pair.
 

@@ -22,7 +22,7 @@ MOST_VALUES: Final = 1_000_000
 _BEFORE_VALUES: Final = "[{,"
 """The characters after which a value, or the name of one, begins."""
 
-_NEXT: Final = re.compile(r'(?:"(?:[^"\\]++|\\.)*+"?|[^"\[{,]++)*+(?:([\[{,])|\Z)', re.DOTALL)
+_NEXT: Final = re.compile(r'(?>(?:"(?>(?:[^"\\]++|\\.)*)"?|[^"\[{,]++)*)(?:([\[{,])|\Z)', re.DOTALL)
 """All up to the next of these characters outside of strings; it never goes back, so that a search is linear."""
 
 

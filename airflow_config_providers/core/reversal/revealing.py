@@ -46,7 +46,7 @@ _CHARACTERS_PER_CHANGE: Final = 6
 _known: Final = compiled_later(
     rb"""
     (?<![0-9A-Za-z]) (?:
-        [a-z][a-z0-9+.-]{1,30}:// (?:[^/?\#@\s]{1,200}@)?+ (?P<host>[a-z0-9._-]{1,253}(?::\d{1,5})?)
+        [a-z][a-z0-9+.-]{1,30}:// (?>(?:[^/?\#@\s]{1,200}@)?) (?P<host>[a-z0-9._-]{1,253}(?::\d{1,5})?)
         | (?<![.-]) [a-z0-9_-]{1,63} (?:\.[a-z0-9_-]{1,63}){0,9} \. (?:com|net|org|io|dev|app|cloud|internal|intern
             |local|lan|corp|prod|test|svc|[a-z]{2}) (?![\w-]) (?::\d{1,5})?
         | \d{4}-\d\d-\d\d (?: [T\ ]\d\d:\d\d (?: :\d\d (?:[.,]\d{1,9})?)? (?:Z|[+-]\d\d:?\d\d)? )?

@@ -9,11 +9,11 @@ from typing import Final
 from airflow_config_providers.core.reversal.windows import BytesAhoCorasick, Find
 from airflow_config_providers.spark.audit.leaks.leak_finder import UNKNOWN, Occurrence
 
-_BREAK: Final = r"(?:\s|\\[nrt]){1,80}+"
+_BREAK: Final = r"(?>(?:\s|\\[nrt]){1,80})"
 _LINE_END: Final = r"(?:\r?\n|(?:\\r)?\\n)[ \t]{0,40}+"
 _KEY_BODY: Final = (
-    rf"(?:{_LINE_END}[A-Za-z-]{{4,20}}: [^\r\n\\]{{1,200}}+){{0,5}}+"  # such as the cipher
-    rf"(?:{_BREAK}[A-Za-z0-9+/=]{{16,}}+){{1,}}+"
+    rf"(?>(?:{_LINE_END}[A-Za-z-]{{4,20}}: [^\r\n\\]{{1,200}}+){{0,5}})"  # such as the cipher
+    rf"(?>(?:{_BREAK}[A-Za-z0-9+/=]{{16,}}+)+)"
     rf"(?:{_BREAK}[A-Za-z0-9+/=]{{1,15}}+(?={_BREAK}[-=]))?"
     rf"(?:{_BREAK}=[A-Za-z0-9+/]{{4}})?"  # the checksum of PGP
     rf"(?:{_BREAK}-----END [A-Z ]{{0,12}}PRIVATE KEY(?: BLOCK)?-----)?"

@@ -365,8 +365,8 @@ _NO_CONF: Final = (
     "secret from its store; leave anything else as it is."
 )
 _IN_CODE: Final = (
-    "Only a mapping {...} is changed, with other mappings in it by ** or |, and a name that only operators for Spark use. "
-    "Write it as one, or change it by hand."
+    "Only a mapping {...} is changed, with other mappings in it by ** or |, and a name that only operators for Spark "
+    "use. Write it as one, or change it by hand."
 )
 _EMPTY: Final = "'{}' is empty after the patch. Remove it, and where it is used."
 _NO_CLASS: Final = "{}: this package has no class of its own for it. Use configured(), or set apply_to."

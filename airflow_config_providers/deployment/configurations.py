@@ -45,6 +45,9 @@ _NO_RUNS: Final = (
 )
 
 
+Entries = Mapping[str, ConfigEntry]
+
+
 class DeployedConfigurations:
     """
     Describes and alters the configuration of the deployment, its DAGs and its tasks, in the database. Not thread-safe.
@@ -66,9 +69,13 @@ class DeployedConfigurations:
     def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
         one = admin(self._warn, caller=self._caller)
-        found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
+        entries = one.describe_configs([resource], include_synonyms=True)[resource]
+        tasks = self._task_entries(resource) if selection.keys and resource.type is ResourceType.DAG else {}
+        found = selection.of(entries, {key for had in tasks.values() for key in selection.keys if had and key in had})
         for doubt in (*self._doubts(resource, found), *self._misfits(resource, found)):
             self._warn(doubt)
+        for note in values_of_tasks(selection.keys, entries, tasks):
+            self._warn(note)
         described = rows.described(found)
         if selection.notes:
             described = [{**row, **key_columns(row["key"], row["value"])} for row in described]
@@ -188,17 +195,21 @@ class DeployedConfigurations:
         """Return what applies now; for a DAG, what its tasks have where their authors' values beat that of the DAG."""
         changed = rows.changed({resource: done})
         is_dag = resource.type is ResourceType.DAG
-        return with_task_values(changed, partial(self._task_entries, resource)) if is_dag else changed
+        return with_task_values(changed, lambda: list(self._task_entries(resource).values())) if is_dag else changed
 
-    def _task_entries(self, dag: ConfigResource) -> list[Mapping[str, ConfigEntry] | None]:
-        """Return the entries of each task that ``dag`` configures; None of one of which only a run knows them all."""
+    def _task_entries(self, dag: ConfigResource) -> dict[str, Entries | None]:
+        """
+        Return the id of each task that ``dag`` configures with its entries.
+
+        They are None if only a run knows them all.
+        """
         try:
             tasks = [task for task in self._layers.concerned(dag) if task.task_id]
             found = admin(no_notes, caller=self._reader).describe_configs(tasks, include_synonyms=True) if tasks else {}
-            return [found[task] if self._are_all_known(task) else None for task in tasks]
-        except ConfigProvidersError as error:  # the change was made, so this is no reason to report a failure
+            return {task.task_id: found[task] if self._are_all_known(task) else None for task in tasks}
+        except ConfigProvidersError as error:  # what was asked for is done, so this is no reason to report a failure
             self._warn(f"What its tasks have is not shown: {error.problems[0]}")
-            return []
+            return {}
 
     def refresh(self, resource: ConfigResource) -> list[Row]:
         """Have the values of references read again, and return the resources that this concerns."""
@@ -287,10 +298,29 @@ def _read_again(operations: Iterable[AlterConfigOp], done: AlterConfigResult, *,
         yield f"The references are what they were, so their values {read} again, as by refresh."
 
 
+def values_of_tasks(keys: Iterable[str], of_dag: Entries, tasks: Mapping[str, Entries | None]) -> Iterator[str]:
+    """
+    Yield a note for each key that tasks of a DAG have with another value than the DAG.
+
+    :param tasks: the id of each task with its entries; None if only a run knows them all
+    """
+    known = {task: entries for task, entries in tasks.items() if entries is not None}
+    for key in keys:
+        found = ((task, entries[key]) for task, entries in known.items() if key in entries)
+        had = of_dag.get(key)
+        own = [
+            f"{task} has {shown(one.value)} ({one.origin})"
+            for task, one in found
+            if had is None or (one.value, one.source) != (had.value, had.source)
+        ]
+        if own:
+            yield f"'{printable(key)}': tasks have values of their own. {first_of(own, most=HINTS)}."
+    if unknown := [task for task, entries in tasks.items() if entries is None]:
+        yield f"Only a run knows everything that these tasks have: {first_of(unknown, most=HINTS)}."
+
+
 _WEAKER: Final = frozenset({None, ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
 """The sources of values that are beaten by what the author of a task wrote; None is that of a key that is not set."""
-
-Entries = Mapping[str, ConfigEntry]
 
 
 def with_task_values(rows: Sequence[Row], tasks: Callable[[], Sequence[Entries | None]]) -> list[Row]:

@@ -244,7 +244,7 @@ TABLE: Final = (
     ForeignName(SPARK_CONTEXT, "_ensure_initialized", "starts the JVM"),
     ForeignName(SPARK_CONTEXT, "_gateway", "whether there is a JVM"),
     ForeignName(SPARK_CONTEXT, "_jvm", "the JVM, which forgets what was resolved"),
-    ForeignName(GATEWAY, "launch_gateway", "starts the JVM"),
+    ForeignName(GATEWAY, "launch_gateway", "starts the JVM", ("conf", "popen_kwargs")),
     ForeignName(SESSION_BUILDER, "_options", "the configuration of a session"),
     ForeignName(FIND_SPARK, "_find_spark_home", "where spark-defaults.conf is", ()),
     ForeignName(CONNECT_SESSION, "RuntimeConf", "the configuration of a session of Spark Connect"),

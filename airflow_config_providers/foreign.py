@@ -197,6 +197,7 @@ TABLE: Final = (
     ForeignName(_SUBMIT, "_conf", "the configuration that is submitted"),
     ForeignName(_SUBMIT, "_conn_id", "the connection"),
     ForeignName(_SUBMIT, "_connection", "the connection"),
+    ForeignName(_SUBMIT, "_deploy_mode", "where the driver runs"),
     ForeignName(_SUBMIT, "_env", "the environment of spark-submit"),
     ForeignName(_SUBMIT, "_env_vars", "the environment of the driver"),
     ForeignName(_SUBMIT, "_is_kubernetes", "where the driver runs"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -27,14 +29,21 @@ from airflow_config_providers.deployment.rows import (
     with_chosen_files,
 )
 from airflow_config_providers.deployment.why_not import Reading, nothing_refused, refusals, unread_sources, why_not
-from airflow_config_providers.dynamic.admin import no_notes
+from airflow_config_providers.dynamic.admin import ConfigAdmin, no_notes
 from airflow_config_providers.dynamic.alterer import AlterConfigResult
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ConfigProvidersError,
+    PolicyViolation,
+    UnknownResourceError,
+)
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import without_effect
 from airflow_config_providers.job.records.record import TryRecord
 from airflow_config_providers.spark.catalogue import MASTER
 from airflow_config_providers.spark.known_keys import find_in
+
+_log: Final = logging.getLogger(__name__)
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
 """The sources in which the name of a key is never written."""
@@ -163,7 +172,7 @@ class DeployedConfigurations:
     ) -> list[Row]:
         """Change keys, and return what applies now."""
         expected = {} if if_version is None else {resource: if_version}
-        with altering(self._warn, caller=self._caller) as one:
+        with self._altering(validate_only=validate_only) as one:
             done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
         found = done[resource]
         again = _read_again(operations, found, validate_only=validate_only)
@@ -185,11 +194,23 @@ class DeployedConfigurations:
         leave_out: Collection[str] = (),
     ) -> list[Row]:
         """Restore a version, and return what applies now. None is the version before the last change."""
-        with altering(self._warn, caller=self._caller) as one:
+        with self._altering(validate_only=validate_only) as one:
             done = one.rollback(
                 resource, to_version, validate_only=validate_only, if_version=if_version, leave_out=leave_out
             )
         return self._changed(resource, done)
+
+    @contextmanager
+    def _altering(self, *, validate_only: bool) -> Iterator[ConfigAdmin]:
+        """Yield ``altering``. A server logs which policy denies a change to whom, without the reason."""
+        try:
+            with altering(self._warn, caller=self._caller) as one:
+                yield one
+        except PolicyViolation as error:
+            if self._caller and not validate_only:
+                for problem in error.problems:
+                    _log.warning("Denied to user %s: %s", printable(self._caller.name), problem.partition(": ")[0])
+            raise
 
     def _changed(self, resource: ConfigResource, done: AlterConfigResult) -> list[Row]:
         """Return what applies now; for a DAG, what its tasks have where their authors' values beat that of the DAG."""

@@ -255,7 +255,11 @@ class DagSource:
         return OperatorCall(node, path, spec=spec, task_id=task_id, conf=conf, env_vars=env_vars, reused=self._reused)
 
     def _settings(self, node: ast.expr | None, *, is_conf: bool) -> Iterator[Setting]:
-        """Yield the entries of a mapping, and of the mappings that it includes."""
+        """Yield the entries of a mapping, and of the mappings that it includes by ``**`` or ``|``."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            yield from self._settings(node.left, is_conf=is_conf)
+            yield from self._settings(node.right, is_conf=is_conf)
+            return
         if isinstance(node, ast.Name):
             node = self.mappings.get(node.id)
         if not isinstance(node, ast.Dict):

@@ -13,9 +13,10 @@ from airflow_config_providers.adoption.dag_source import CONFIGURATION, DagSourc
 from airflow_config_providers.adoption.edits import Edit, Positions, edited, without_overlaps
 from airflow_config_providers.adoption.patch_lines import unknown_lines
 from airflow_config_providers.adoption.references import Providers, reads_json, reads_secrets, with_references
-from airflow_config_providers.core.sensitive import sounds_secret
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
+from airflow_config_providers.core.templates import is_template, without_templates
 from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.core.variable import beside_references
 from airflow_config_providers.lint.entry import WrittenEntry
 from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.lint.rules import has_other_type
@@ -215,7 +216,7 @@ class FileProposer:
     def _of_call(self, call: OperatorCall) -> None:
         for setting in call.entries():
             self._of_setting(call, setting)
-        self._report_other_templates(call)
+        self._report_other_strings(call)
 
     def _of_setting(self, call: OperatorCall, setting: Setting) -> None:
         if setting.node in self._left:
@@ -324,14 +325,12 @@ class FileProposer:
     def _report_literal(self, setting: Setting) -> None:
         entry = WrittenEntry(setting.key, setting.text or "", SourcePlace(self._path, setting.node.lineno), "")
         for _ in literal_secrets(entry):
-            self._leave(
-                setting.node,
-                f"'{printable(setting.key)}': a secret is written out. Put it into a secret store, write a reference, "
-                f"and change the secret: it is in the history of the repository.",
-            )
+            self._leave(setting.node, _WRITTEN_OUT.format(f"'{printable(setting.key)}'"))
 
-    def _report_other_templates(self, call: OperatorCall) -> None:
+    def _report_other_strings(self, call: OperatorCall) -> None:
         for node, argument, text in call.other_strings():
+            if shows_secret(beside_references(without_templates(text))):
+                self._leave(node, _WRITTEN_OUT.format(printable(argument)))
             if reads_secrets(text):
                 advice = _advice_on(call, argument)
                 self._leave(node, f"{printable(argument)}: its template reads a connection or a variable. {advice}")
@@ -350,6 +349,10 @@ _UNKNOWN: Final = (
     "write the entry, or the name of the class, on a line of its own and run adopt again. Otherwise change it by hand: "
     "{{ conn.db.password }} becomes ${connection:db:password}."
 )
+_WRITTEN_OUT: Final = (
+    "{}: a secret is written out. Put it into a secret store, write a reference, and change the secret: it is in the "
+    "history of the repository."
+)
 _USED: Final = "Write a reference where the value is used, if that is the configuration of a job."
 _READ: Final = f"a {{}} is read whenever the file is parsed. {_USED}"
 _READ_IF_CALLED: Final = f"a {{}} is read whenever the file is parsed, if this function is called then. {_USED}"
@@ -362,8 +365,8 @@ _NO_CONF: Final = (
     "secret from its store; leave anything else as it is."
 )
 _IN_CODE: Final = (
-    "Only a mapping {...} is changed, with other mappings in it by ** and a name that only operators for Spark use. "
-    "Write it as one, or change it by hand."
+    "Only a mapping {...} is changed, with other mappings in it by ** or |, and a name that only operators for Spark "
+    "use. Write it as one, or change it by hand."
 )
 _EMPTY: Final = "'{}' is empty after the patch. Remove it, and where it is used."
 _NO_CLASS: Final = "{}: this package has no class of its own for it. Use configured(), or set apply_to."

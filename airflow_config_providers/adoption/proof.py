@@ -157,7 +157,7 @@ _NOT_KNOWN: Final = (
     "number or boolean, such as a password that the connection does not have, or one that is known only in a run"
 )
 _GETS_IT_TOO: Final = (
-    "would get the reference, too, in a way that is not followed here, such as A | B, dict(...), a function or a class "
+    "would get the reference, too, in a way that is not followed here, such as dict(...), a function or a class "
     "of your own. Change it by hand, for all tasks that get it"
 )
 

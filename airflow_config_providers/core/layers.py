@@ -1,4 +1,4 @@
-"""Layers of precedence, and the values of each key in them (KIP-226)."""
+"""Layers of precedence, the values of each key in them (KIP-226), and the lines of ``effective_config``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strings: as bytes, as numbers, in a message or a field of a limited length; and small functions on lists."""
+"""Strings: as bytes, as numbers, in messages, in fields of limited length; and small functions on lists and reports."""
 
 from __future__ import annotations
 

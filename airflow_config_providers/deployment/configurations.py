@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -27,14 +29,21 @@ from airflow_config_providers.deployment.rows import (
     with_chosen_files,
 )
 from airflow_config_providers.deployment.why_not import Reading, nothing_refused, refusals, unread_sources, why_not
-from airflow_config_providers.dynamic.admin import no_notes
+from airflow_config_providers.dynamic.admin import ConfigAdmin, no_notes
 from airflow_config_providers.dynamic.alterer import AlterConfigResult
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, UnknownResourceError
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ConfigProvidersError,
+    PolicyViolation,
+    UnknownResourceError,
+)
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import without_effect
 from airflow_config_providers.job.records.record import TryRecord
 from airflow_config_providers.spark.catalogue import MASTER
 from airflow_config_providers.spark.known_keys import find_in
+
+_log: Final = logging.getLogger(__name__)
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
 """The sources in which the name of a key is never written."""
@@ -43,6 +52,9 @@ _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIR
 _NO_RUNS: Final = (
     "What the last job had is not shown: you do not have permission to read the task instances of the DAG."
 )
+
+
+Entries = Mapping[str, ConfigEntry]
 
 
 class DeployedConfigurations:
@@ -66,9 +78,13 @@ class DeployedConfigurations:
     def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
         one = admin(self._warn, caller=self._caller)
-        found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
+        entries = one.describe_configs([resource], include_synonyms=True)[resource]
+        tasks = self._task_entries(resource) if selection.keys and resource.type is ResourceType.DAG else {}
+        found = selection.of(entries, {key for had in tasks.values() for key in selection.keys if had and key in had})
         for doubt in (*self._doubts(resource, found), *self._misfits(resource, found)):
             self._warn(doubt)
+        for note in values_of_tasks(selection.keys, entries, tasks):
+            self._warn(note)
         described = rows.described(found)
         if selection.notes:
             described = [{**row, **key_columns(row["key"], row["value"])} for row in described]
@@ -156,7 +172,7 @@ class DeployedConfigurations:
     ) -> list[Row]:
         """Change keys, and return what applies now."""
         expected = {} if if_version is None else {resource: if_version}
-        with altering(self._warn, caller=self._caller) as one:
+        with self._altering(validate_only=validate_only) as one:
             done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
         found = done[resource]
         again = _read_again(operations, found, validate_only=validate_only)
@@ -178,27 +194,43 @@ class DeployedConfigurations:
         leave_out: Collection[str] = (),
     ) -> list[Row]:
         """Restore a version, and return what applies now. None is the version before the last change."""
-        with altering(self._warn, caller=self._caller) as one:
+        with self._altering(validate_only=validate_only) as one:
             done = one.rollback(
                 resource, to_version, validate_only=validate_only, if_version=if_version, leave_out=leave_out
             )
         return self._changed(resource, done)
 
+    @contextmanager
+    def _altering(self, *, validate_only: bool) -> Iterator[ConfigAdmin]:
+        """Yield ``altering``. A server logs which policy denies a change to whom, without the reason."""
+        try:
+            with altering(self._warn, caller=self._caller) as one:
+                yield one
+        except PolicyViolation as error:
+            if self._caller and not validate_only:
+                for problem in error.problems:
+                    _log.warning("Denied to user %s: %s", printable(self._caller.name), problem.partition(": ")[0])
+            raise
+
     def _changed(self, resource: ConfigResource, done: AlterConfigResult) -> list[Row]:
         """Return what applies now; for a DAG, what its tasks have where their authors' values beat that of the DAG."""
         changed = rows.changed({resource: done})
         is_dag = resource.type is ResourceType.DAG
-        return with_task_values(changed, partial(self._task_entries, resource)) if is_dag else changed
+        return with_task_values(changed, lambda: list(self._task_entries(resource).values())) if is_dag else changed
 
-    def _task_entries(self, dag: ConfigResource) -> list[Mapping[str, ConfigEntry] | None]:
-        """Return the entries of each task that ``dag`` configures; None of one of which only a run knows them all."""
+    def _task_entries(self, dag: ConfigResource) -> dict[str, Entries | None]:
+        """
+        Return the id of each task that ``dag`` configures with its entries.
+
+        They are None if only a run knows them all.
+        """
         try:
             tasks = [task for task in self._layers.concerned(dag) if task.task_id]
             found = admin(no_notes, caller=self._reader).describe_configs(tasks, include_synonyms=True) if tasks else {}
-            return [found[task] if self._are_all_known(task) else None for task in tasks]
-        except ConfigProvidersError as error:  # the change was made, so this is no reason to report a failure
+            return {task.task_id: found[task] if self._are_all_known(task) else None for task in tasks}
+        except ConfigProvidersError as error:  # what was asked for is done, so this is no reason to report a failure
             self._warn(f"What its tasks have is not shown: {error.problems[0]}")
-            return []
+            return {}
 
     def refresh(self, resource: ConfigResource) -> list[Row]:
         """Have the values of references read again, and return the resources that this concerns."""
@@ -287,10 +319,29 @@ def _read_again(operations: Iterable[AlterConfigOp], done: AlterConfigResult, *,
         yield f"The references are what they were, so their values {read} again, as by refresh."
 
 
+def values_of_tasks(keys: Iterable[str], of_dag: Entries, tasks: Mapping[str, Entries | None]) -> Iterator[str]:
+    """
+    Yield a note for each key that tasks of a DAG have with another value than the DAG.
+
+    :param tasks: the id of each task with its entries; None if only a run knows them all
+    """
+    known = {task: entries for task, entries in tasks.items() if entries is not None}
+    for key in keys:
+        found = ((task, entries[key]) for task, entries in known.items() if key in entries)
+        had = of_dag.get(key)
+        own = [
+            f"{task} has {shown(one.value)} ({one.origin})"
+            for task, one in found
+            if had is None or (one.value, one.source) != (had.value, had.source)
+        ]
+        if own:
+            yield f"'{printable(key)}': tasks have values of their own. {first_of(own, most=HINTS)}."
+    if unknown := [task for task, entries in tasks.items() if entries is None]:
+        yield f"Only a run knows everything that these tasks have: {first_of(unknown, most=HINTS)}."
+
+
 _WEAKER: Final = frozenset({None, ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DEFAULT_CONFIG.name})
 """The sources of values that are beaten by what the author of a task wrote; None is that of a key that is not set."""
-
-Entries = Mapping[str, ConfigEntry]
 
 
 def with_task_values(rows: Sequence[Row], tasks: Callable[[], Sequence[Entries | None]]) -> list[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -76,17 +76,19 @@ class KeySelection:
     notes: bool = False
     first: int | None = None
 
-    def of(self, entries: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
+    def of(self, entries: Mapping[str, ConfigEntry], others: Container[str] = ()) -> list[ConfigEntry]:
         """
         Return the selected entries, in the order of their keys.
 
+        :param others: keys that exist elsewhere, so that it is no mistake to select them
         :raises ConfigException: a selected key does not exist
         """
-        unknown = [key for key in self.keys if key not in entries]
+        unknown = [key for key in self.keys if key not in entries and key not in others]
         hints = {key: nearest(key, entries) for key in unknown[:HINTS]}
         missing = (f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
         refuse(ConfigException, missing)
-        found = (entries[key] for key in sorted(self.keys or entries))  # one by one, since each is made on request
+        selected = (key for key in self.keys if key in entries) if self.keys else entries
+        found = (entries[key] for key in sorted(selected))  # one by one, since each is made on request
         if not (self.keys or self.defaults):
             found = (entry for entry in found if entry.source is not ConfigSource.DEFAULT_CONFIG)
         return list(islice(found, self.first))

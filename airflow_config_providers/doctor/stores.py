@@ -132,7 +132,8 @@ def _unread(conn_id: str, extra: Any) -> Iterator[Diagnosis]:
     The names of fields are shown, never what is in them.
     """
     if not isinstance(extra, dict):
-        raise ProviderDefinitionError(f"The extra of connection '{printable(conn_id)}' is not a JSON object.")
+        problem = f"The extra of connection '{printable(conn_id)}' is not a JSON object. Correct it."
+        raise ProviderDefinitionError(problem)
     for field in extra:
         if field not in _FIELDS and not is_reserved(field.removeprefix("driver.")):
             hint = meant_field(field)

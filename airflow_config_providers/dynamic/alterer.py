@@ -1,7 +1,8 @@
 """
 Makes the changes that requests ask for: planned, judged by policies, written, and announced to followers.
 
-If others write meanwhile, all of that happens again on top of their change.
+If others write meanwhile, all of that happens again on top of their change, unless the request names the version
+that it builds on (``--if-version``).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from airflow.providers.apache.spark.hooks import spark_jdbc
 from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
-from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINARY, SparkSubmitHook
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.sensitive import reveals
@@ -50,9 +50,23 @@ def at_named_connection(hook: SparkJDBCHook) -> SparkJDBCHook:
     hook of the author's own class, which could have put another one in its place.
     """
     if type(hook) is SparkJDBCHook and hook._conn_id not in UNNAMED and has_connection(hook):
-        named = SparkSubmitHook(hook._conf, hook._conn_id, principal=hook._principal, keytab=hook._keytab)
+        named = SparkSubmitHook(
+            hook._conf,
+            hook._conn_id,
+            keytab=hook._keytab,
+            principal=hook._principal,
+            spark_binary=_own_binary(hook),
+            yarn_queue=hook._yarn_queue,
+            deploy_mode=hook._deploy_mode,
+        )
         vars(hook).update({name: value for name, value in vars(named).items() if name in _OF_CONNECTION})
     return hook
+
+
+def _own_binary(hook: SparkJDBCHook) -> str | None:
+    """Return the program that the author of ``hook`` named; None for the usual one, and that of ``spark_default``."""
+    own = hook.spark_binary
+    return None if own == DEFAULT_SPARK_BINARY or own == SparkSubmitHook().spark_binary else own
 
 
 class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):

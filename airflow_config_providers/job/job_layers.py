@@ -1,4 +1,4 @@
-"""The layers of one run of a Spark job."""
+"""The layers of one run of a Spark job, also that of its run configuration (``dag_run.conf``)."""
 
 from __future__ import annotations
 

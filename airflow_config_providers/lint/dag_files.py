@@ -76,6 +76,14 @@ _MISSING_NAME: Final = re.compile(r"(?:Variable |The conn_id `)(\w+)(?: not foun
 """Where Airflow has the name of what it does not find, if a shell can set a variable of that name."""
 
 
+_READS: Final = re.compile(
+    r"\b(Variable\.get|Connection\.get|get_connection(?:_from_secrets)?)"
+    r"\(\s*+(['\"])(?P<name>\w++)\2\s*+(?:,\s*+deserialize_json=\w++\s*+)?,?\s*+\)",
+    re.ASCII,
+)
+"""Where source code reads a variable or a connection, without a default, if a shell can set a variable of its name."""
+
+
 def import_error(path: str, trace: str) -> Finding:
     """
     Return the finding for a DAG file that failed with the traceback ``trace``.
@@ -96,20 +104,33 @@ def import_error(path: str, trace: str) -> Finding:
 
 
 def _missing(path: str, message: str) -> str:
-    """Return what is said of what Airflow does not find, with its name if the file at ``path`` has that in quotes."""
+    """
+    Return what is said of what Airflow does not find.
+
+    Its name is shown only if the file at ``path`` has it in quotes. What the file reads besides is named as well.
+    """
     parts = next((parts for pattern, parts in _MISSING.items() if pattern.match(message)), None)
     if parts is None:
         return ""
     kind, prefix, any_name, content = parts
-    named = _MISSING_NAME.search(message)
-    name = named[1].upper() if named and _quotes(path, named[1]) else any_name
-    return _NOT_HERE.format(kind, prefix, name, content)
-
-
-def _quotes(path: str, name: str) -> bool:
-    """Return whether a file of source code has ``name`` in quotes, so that it is no value from elsewhere."""
     source = _source(path)
+    named = _MISSING_NAME.search(message)
+    name = named[1].upper() if named and _quotes(source, named[1]) else any_name
+    others = sorted(set(_defining(source)) - {f"{prefix}{name}", *os.environ})
+    more = f" The file could need these as well: {', '.join(others)}." if others else ""
+    return f"{_NOT_HERE.format(kind, prefix, name, content)}{more}"
+
+
+def _quotes(source: str, name: str) -> bool:
+    """Return whether source code has ``name`` in quotes, so that it is no value from elsewhere."""
     return f"'{name}'" in source or f'"{name}"' in source
+
+
+def _defining(source: str) -> Iterator[str]:
+    """Yield the environment variables that would define what source code reads of Airflow."""
+    for found in _READS.finditer(source):
+        prefix = "AIRFLOW_VAR_" if found[1] == "Variable.get" else "AIRFLOW_CONN_"
+        yield f"{prefix}{found['name'].upper()}"
 
 
 def _source(path: str | Path) -> str:

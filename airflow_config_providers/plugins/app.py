@@ -48,24 +48,6 @@ from airflow_config_providers.spark.key_notes import key_notes
 
 OPENAPI_PATH: Final = "/openapi.json"
 
-
-@cache
-def _documented() -> Mapping[str, Any]:
-    """Return the bodies of requests, by the name of the function, and the answers."""
-    found: Mapping[str, Any] = yaml.safe_load(get_data(__package__, "openapi.yaml") or b"")
-    return found
-
-
-def openapi_document(app: FastAPI, root_path: str) -> dict[str, Any]:
-    """Return the description of ``app``, whose paths are below ``root_path``."""
-    found = get_openapi(title=app.title, version=app.version, routes=app.routes, servers=[{"url": root_path}])
-    for path in found["paths"].values():
-        for operation in path.values():
-            operation["responses"].pop("422", None)  # an answer to invalid input has the form of all other problems
-    found.get("components", {}).pop("schemas", None)
-    return found
-
-
 VERSION: Final = "/v1"
 
 _LONGEST_PATTERN: Final = 2000
@@ -73,7 +55,6 @@ _LONGEST_PATTERN: Final = 2000
 
 _MOST_KEYS: Final = 1_000_000_000
 """More keys than any configuration has, and a number that Python can count to."""
-
 
 SIGNED_IN: Final = (Depends(get_user),)
 READ_DEFAULT: Final = (Depends(may_read_default),)
@@ -121,6 +102,23 @@ PAGE_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
 }
 """The headers of every file: the page runs its own scripts, and sends requests to its own server only."""
+
+
+@cache
+def _documented() -> Mapping[str, Any]:
+    """Return the bodies of requests, by the name of the function, and the answers."""
+    found: Mapping[str, Any] = yaml.safe_load(get_data(__package__, "openapi.yaml") or b"")
+    return found
+
+
+def openapi_document(app: FastAPI, root_path: str) -> dict[str, Any]:
+    """Return the description of ``app``, whose paths are below ``root_path``."""
+    found = get_openapi(title=app.title, version=app.version, routes=app.routes, servers=[{"url": root_path}])
+    for path in found["paths"].values():
+        for operation in path.values():
+            operation["responses"].pop("422", None)  # an answer to invalid input has the form of all other problems
+    found.get("components", {}).pop("schemas", None)
+    return found
 
 
 def make_app() -> FastAPI:

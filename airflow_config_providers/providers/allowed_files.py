@@ -96,6 +96,17 @@ class AllowedFiles:
         """
         _Look(self).real(path)
 
+    def require_access(self, path: str) -> None:
+        """
+        Require that this process may read what is at ``path``, which is not opened.
+
+        :raises AccessDeniedError: not allowed, or not readable by this process
+        :raises ConfigException: it cannot be a path
+        """
+        real = _Look(self).real(path)
+        if not os.access("/" + "/".join(real), os.R_OK, effective_ids=True):
+            raise _failure(path, errno.EACCES)
+
     def read(self, path: str) -> bytes | None:
         """
         Return the content of the regular file at ``path``; None if there is none.
@@ -199,16 +210,18 @@ class AllowedFiles:
 
     def diagnose(self) -> Iterator[Diagnosis]:
         """
-        Yield how many paths are allowed, and those that other users could change.
+        Yield how many paths are allowed, those that other users could change, and what is wrong below them.
 
         :raises ProviderLookupError: as in ``check``
         """
         from airflow_config_providers.core.diagnosis import fine  # noqa: PLC0415 - no task asks for one
         from airflow_config_providers.providers.checks import rights_of  # noqa: PLC0415 - see above
+        from airflow_config_providers.providers.files_below import diagnose_below  # noqa: PLC0415 - see above
 
         yield fine(self.check())
         for root in self.allowed or ():
             yield from rights_of("/" + "/".join(root))
+            yield from diagnose_below(self, "/" + "/".join(root))
 
     def _unreadable(self, path: str) -> ProviderLookupError | None:
         try:

@@ -41,8 +41,10 @@ class AllowedNames:
         try:
             return cls(re.compile(str(configs.get(ALLOWLIST_PATTERN, ".*"))), has_teams)
         except re.error as error:
-            problem = f"{error.msg} at position {error.pos}"
-        raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is not a regular expression of Python: {problem}.")
+            place = f"{error.msg} at position {error.pos}"
+        raise ProviderDefinitionError(
+            f"{ALLOWLIST_PATTERN} is not a regular expression of Python: {place}. Correct it."
+        )
 
     def require(self, kind: str, name: str, *, is_sensitive: bool = False) -> None:
         """

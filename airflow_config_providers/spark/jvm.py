@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from airflow_config_providers.core.process_environment import having, lacking
+from airflow_config_providers.core.process_environment import having
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import system_reason
 from airflow_config_providers.foreign import FIND_SPARK, GATEWAY, SPARK_CONTEXT, require
@@ -109,20 +109,43 @@ def submitting(delivery: Delivery) -> Iterator[None]:
 
 @contextmanager
 def launching_without(names: Collection[str]) -> Iterator[None]:
-    """Keep the variables ``names`` from the environment of the JVM that PySpark starts. This process keeps them."""
+    """
+    Keep the variables ``names`` from the environment of the JVM that PySpark starts.
+
+    This process keeps them, so that other threads can read them meanwhile, such as settings of Airflow.
+    """
     require(GATEWAY)
     place = vars(sys.modules[pyspark.SparkContext.__module__])
     launch = place["launch_gateway"]
 
-    def launch_gateway(*args: Any, **kwargs: Any) -> Any:
-        with lacking(os.environ, names):
-            return launch(*args, **kwargs)
+    def launch_gateway(conf: Any = None, popen_kwargs: Mapping[str, Any] | None = None) -> Any:
+        return launch(conf, _ArgumentsWithout(names, popen_kwargs))
 
     place["launch_gateway"] = launch_gateway
     try:
         yield
     finally:
         place["launch_gateway"] = launch
+
+
+class _ArgumentsWithout(dict[str, Any]):
+    """
+    The arguments for ``Popen`` to which PySpark adds the environment of the JVM; that lacks the variables ``names``.
+
+    :param given: other arguments; if they lack variables themselves, these are left out, too
+    """
+
+    def __init__(self, names: Collection[str], given: Mapping[str, Any] | None) -> None:
+        super().__init__(given or {})
+        self.names: frozenset[str] = frozenset(names).union(given.names if isinstance(given, _ArgumentsWithout) else ())
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        is_environment = name == "env"
+        super().__setitem__(name, _without(value, self.names) if is_environment else value)
+
+
+def _without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name not in names}
 
 
 def _forget(keys: Iterable[str]) -> None:

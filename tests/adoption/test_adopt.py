@@ -31,6 +31,7 @@ from airflow_config_providers.cli.failing import reporting_errors
 from airflow_config_providers.core.document import read_key
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lint.dag_process import AirflowProcess
+from tests.adoption.proposing import USER
 from tests.limits import LONGEST
 
 pytestmark = [
@@ -548,6 +549,17 @@ def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(origin: AirflowProc
     assert [one.partition(":")[0] for one in reasons] == ["'spark.app.user' of task 't' of DAG 'x'"]
 
 
+def test_a_union_of_mappings_is_adopted(origin: AirflowProcess, tmp_path: Path):
+    added, reasons = by_hand_of(
+        tmp_path,
+        origin,
+        'COMMON = {"spark.app.x": "1"}\nwith DAG("x", schedule=None):\n'
+        f'    SparkSubmitOperator(task_id="t", conf=COMMON | {{\n        {USER},\n    }})\n',
+    )
+
+    assert (added.strip(), reasons) == ('"spark.app.user": "${connection:db:login}",', [])
+
+
 @pytest.mark.parametrize(
     ("more", "other", "reason"),
     [
@@ -562,7 +574,7 @@ def test_a_mapping_that_is_not_only_for_spark_stays_as_it_is(origin: AirflowProc
         ),
         pytest.param(
             'MORE = {"spark.app.user": "{{ conn.db.login }}"}\n',
-            'SparkSubmitOperator(task_id="o", conf=MORE | {"spark.app.b": "1"})\n'
+            'SparkSubmitOperator(task_id="o", conf=dict(MORE, **{"spark.app.b": "1"}))\n'
             '    SparkSubmitOperator(task_id="m", conf=MORE)',
             "with the proposed change, 'spark.app.user' of task 'o' would get the reference, too, in a way that",
             id="merged",

@@ -889,6 +889,20 @@ def test_what_one_of_the_tasks_has_is_not_shown_for_its_dag(cli: Cli):
     assert (row["value"], row["source"], row["origin"]) == (None, None, "each task decides")
 
 
+@pytest.mark.parametrize(
+    ("dag", "key", "shown"),
+    [
+        pytest.param("billing", "spark.app.of", "has billing (conf)", id="that the DAG lacks"),
+        pytest.param("flights", "spark.executor.memory", "report has 3g (argument executor_memory)", id="of Spark"),
+    ],
+)
+def test_the_tasks_with_a_value_of_their_own_are_named_for_a_key_of_their_dag(cli: Cli, dag: str, key: str, shown: str):
+    done = cli(f"describe --dag {dag} --key {key} --output json")
+
+    assert done.code == 0
+    assert any(note.startswith(f"'{key}': tasks have values of their own. ") and shown in note for note in done.notes)
+
+
 def test_a_rollback_is_a_change_that_policies_see(cli: Cli, policies: str):
     cli("alter --dag flights --add-config spark.executor.memory=64g")
     cli("alter --dag flights --delete-config spark.executor.memory")
@@ -1138,9 +1152,7 @@ def test_a_task_with_nothing_stored_but_references_in_its_paths_and_arguments(cl
     assert [line.split("': ")[1].partition(" may not")[0] for line in done.errors] == [
         "'The path of file ${vault:apps/files:path}'",
         "'application_args[1]'",
-        "'env_vars['TOKEN']'",
-        "'spark.kubernetes.driverEnv.TOKEN'",  # the same, if it runs there
-        "'spark.yarn.appMasterEnv.TOKEN'",
+        "'env_vars['TOKEN']'",  # and not the keys that it sets where it could run
     ]
 
 

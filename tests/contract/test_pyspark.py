@@ -33,7 +33,14 @@ def test_the_jvm_gets_its_arguments_by_the_environment() -> None:
 def test_a_context_launches_its_jvm_by_a_name_of_its_module() -> None:
     assert "launch_gateway" in vars(sys.modules[SparkContext.__module__])
     assert "launch_gateway(conf)" in inspect.getsource(SparkContext._ensure_initialized)
-    assert "env = dict(os.environ)" in inspect.getsource(java_gateway.launch_gateway)
+
+
+def test_the_environment_of_the_jvm_is_added_to_the_given_arguments() -> None:
+    source = inspect.getsource(java_gateway.launch_gateway)
+
+    assert "popen_kwargs = {} if popen_kwargs is None else popen_kwargs" in source
+    assert 'popen_kwargs["env"] = env' in source
+    assert "Popen(command, **popen_kwargs)" in source
 
 
 def test_a_session_of_spark_connect_makes_its_configuration_by_a_name_of_its_module() -> None:

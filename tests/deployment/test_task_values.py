@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.deployment.configurations import with_task_values
+from airflow_config_providers.deployment.configurations import values_of_tasks, with_task_values
 from airflow_config_providers.deployment.rows import SECRET
 from airflow_config_providers.spark.catalogue import spark_definition
 
@@ -66,3 +66,30 @@ def test_tasks_are_not_read_for_a_value_that_beats_theirs():
     rows = [{**OF_DAG, "source": "DYNAMIC_DAG_CONFIG"}]
 
     assert with_task_values(rows, lambda: pytest.fail("read")) == rows
+
+
+NOTHING = LayeredConfig([], spark_definition()).entries()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "notes"),
+    [
+        pytest.param(
+            {"a": task("2g"), "b": task("3g", source=FILE, name="b.yaml")},
+            ["'spark.executor.memory': tasks have values of their own. a has 2g (conf), b has 3g (b.yaml)."],
+            id="own",
+        ),
+        pytest.param({"a": NOTHING}, [], id="as the DAG"),
+        pytest.param({"a": None}, ["Only a run knows everything that these tasks have: a."], id="known only in a run"),
+    ],
+)
+def test_tasks_with_another_value_than_their_dag_are_named(tasks, notes):
+    assert list(values_of_tasks([KEY], NOTHING, tasks)) == notes
+
+
+def test_the_secret_of_a_task_is_not_shown():
+    key = "spark.app.password"
+
+    (note,) = values_of_tasks([key], NOTHING, {"a": task("c4nary", key=key)})
+
+    assert note == "'spark.app.password': tasks have values of their own. a has [hidden] (conf)."

@@ -120,6 +120,31 @@ def test_a_name_that_the_file_has_from_elsewhere_is_not_shown(tmp_path: Path, ki
     assert "api_token" not in import_error(str(path), trace).message.lower()
 
 
+READS = """
+Variable.get('api_token')
+Variable.get("region", deserialize_json=True)
+models.Variable.get(
+    "bucket",
+)
+BaseHook.get_connection("db").host
+Connection.get('lake')
+Variable.get("optional", default="x")
+Variable.get(f"{region}")
+Variable.get("set_here")
+"""
+
+
+def test_what_the_file_reads_besides_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AIRFLOW_VAR_SET_HERE", "x")
+    (path := tmp_path / "dag.py").write_text(READS)
+    trace = f'Traceback (most recent call last):\n  File "{path}", line 2, in <module>\n{NAMED["variable"]}\n'
+
+    found = import_error(str(path), trace).message
+
+    others = ["AIRFLOW_CONN_DB", "AIRFLOW_CONN_LAKE", "AIRFLOW_VAR_BUCKET", "AIRFLOW_VAR_REGION"]
+    assert found.endswith(f"read so. The file could need these as well: {', '.join(others)}.")
+
+
 @pytest.mark.slow
 @pytest.mark.integration
 def test_a_misspelt_family_in_apply_to_is_named_once_for_all_dags_of_a_file(tmp_path: Path):

@@ -426,3 +426,31 @@ def test_a_hook_of_the_authors_own_keeps_its_connection(dag, database, given):
             return OwnHook(spark_conn_id="elsewhere", jdbc_conn_id=self._jdbc_conn_id)
 
     assert master_of(configured(OwnOperator)(dag=dag, **given))[0] == "local[7]"
+
+
+@pytest.mark.usefixtures("_elsewhere")
+@pytest.mark.parametrize(
+    ("given_to_hook", "expected"),
+    [
+        pytest.param({"yarn_queue": "own"}, ["client", "own", "spark3-submit"], id="queue"),
+        pytest.param({"deploy_mode": "cluster"}, ["cluster", "night", "spark3-submit"], id="deploy mode"),
+        pytest.param({"spark_binary": "spark2-submit"}, ["client", "night", "spark2-submit"], id="binary"),
+    ],
+)
+def test_what_an_author_gives_a_stock_hook_beats_the_connection_that_is_named(
+    dag, database, given, given_to_hook, expected
+):
+    class OwnOperator(SparkJDBCOperator):
+        def _get_hook(self):
+            return SparkJDBCHook(spark_conn_id="elsewhere", jdbc_conn_id=self._jdbc_conn_id, **given_to_hook)
+
+    assert master_of(configured(OwnOperator)(dag=dag, **given)) == ["spark://elsewhere:7077", *expected]
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_the_program_of_the_stock_connection_is_not_taken_for_one_of_the_author(job, monkeypatch):
+    extra = {"spark-binary": "spark2-submit"}
+    fields = {"conn_type": "spark", "host": "local[1]", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
+
+    assert master_of(job(spark_conn_id="elsewhere"))[-1] == "spark3-submit"

@@ -273,6 +273,22 @@ def test_attack_41_a_secret_is_in_no_answer_no_log_and_no_file(server: Server):
     assert [line for line in found.splitlines() if f"all={CANARY}" not in line] == []
 
 
+def test_a_denied_change_is_in_the_log_with_its_user_and_policy_and_a_dry_run_is_not(server: Server):
+    server.policies.write_text(
+        "policies: [{name: none of these, class: forbidden_keys, params: {keys: [spark.app.f]}}]\n"
+    )
+    body = {"operations": [set_("spark.app.f", CANARY)], "validate_only": True}
+
+    asked = [
+        server.ask("ann", "PATCH", "/dags/flights", json=body),
+        server.alter("ann", "/dags/flights/tasks/report", set_("spark.app.f", CANARY)),
+    ]
+
+    assert [one.status_code for one in asked] == [403, 403]
+    (line,) = [line for line in server.log.read_text().splitlines() if "'none of these'" in line]
+    assert "Denied to user ann: Policy 'none of these' denies the change of task 'report' of DAG 'flights' " in line
+
+
 def cookie(server: Server, user: str) -> dict[str, str]:
     """Return what a browser sends by itself."""
     return {"Cookie": f"_token={server.token(user)}"}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Final
 
 from airflow_config_providers.core.keys import hadoop_name
@@ -165,8 +166,8 @@ class AllowedReferences(AlterConfigPolicy):
     """
     Denies references that no rule allows.
 
-    When a task is rendered, this includes references outside its configuration, such as in ``env_vars``. Hadoop's
-    ``${env.NAME}`` is treated like ``${env:NAME}``.
+    When a task is rendered, this includes references outside its configuration, such as in ``env_vars``; one that
+    also sets a key is reported once. Hadoop's ``${env.NAME}`` is treated like ``${env:NAME}``.
 
     Parameters: ``allow``, a list of rules. Each has ``providers`` and, to be narrower, ``paths``, ``keys`` and
     ``dags``; all are lists of names or patterns, in which ``*`` also matches slashes. A path with ``..``, ``.``, an
@@ -190,15 +191,28 @@ class AllowedReferences(AlterConfigPolicy):
         refuse(PolicyViolation, self._problems(request))
 
     def _problems(self, request: RequestMetadata) -> Iterator[str]:
-        for key, text in sorted([*request.configs_after.items(), *request.texts.items()]):
-            for variable in dict.fromkeys([*variables(text), *_of_environment(text)]):
-                if not any(rule.allows(variable, request.resource.dag_id) for rule in self._rules):
-                    yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Change it, or add a rule."
+        others = dict.fromkeys(self._denied(request.texts, request.resource.dag_id))
+        denied = self._denied(request.configs_after, request.resource.dag_id)
+        own = (one for one in denied if (_place(one[0], request), one[1]) not in others)
+        for key, variable in sorted([*own, *others], key=itemgetter(0)):
+            yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Change it, or add a rule."
         for key in _put_together(request.configs_after):
             yield (
                 f"'{printable(key)}' may not have a name that Hadoop puts together, as in ${{a${{b}}}}, nor take it in "
                 f"from another key: it could be that of any variable. Write it out."
             )
+
+    def _denied(self, texts: Mapping[str, str], dag_id: str) -> Iterator[tuple[str, ConfigVariable]]:
+        """Yield each name with the references in its string that no rule allows."""
+        for name, text in texts.items():
+            for variable in dict.fromkeys([*variables(text), *_of_environment(text)]):
+                if not any(rule.allows(variable, dag_id) for rule in self._rules):
+                    yield name, variable
+
+
+def _place(key: str, request: RequestMetadata) -> str:
+    """Return where a key is set, such as the variable in ``env_vars`` that sets it, without the layer."""
+    return request.origins.get(key, "").partition(", ")[2]
 
 
 def _put_together(configs: Mapping[str, str]) -> list[str]:

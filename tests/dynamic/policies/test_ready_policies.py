@@ -925,6 +925,29 @@ def test_references_outside_of_the_configuration_are_judged_too():
         made(AllowedReferences, RULES).validate(request)
 
 
+@pytest.mark.parametrize(
+    ("variable", "names"),
+    [
+        pytest.param("env_vars['T']", ["env_vars['T']"], id="of the key"),
+        pytest.param("env_vars['U']", ["env_vars['U']", "spark.executorEnv.T"], id="another"),
+    ],
+)
+def test_a_variable_that_sets_a_key_is_denied_once(variable: str, names: list[str]):
+    request = RequestMetadata(
+        TASK,
+        {},
+        {"spark.executorEnv.T": "${env:HOME}"},
+        at=Moment.RENDER,
+        texts={variable: "${env:HOME}"},
+        origins={"spark.executorEnv.T": "DAG_CONFIG, env_vars['T']"},
+    )
+
+    with pytest.raises(PolicyViolation) as caught:
+        made(AllowedReferences, RULES).validate(request)
+
+    assert [problem.partition(" may")[0].strip("'") for problem in caught.value.problems] == names
+
+
 def test_a_reference_without_a_path_fits_a_pattern_of_all_paths():
     policy = made(AllowedReferences, {"allow": [{"providers": ["env"], "paths": ["*"]}]})
 

@@ -189,13 +189,23 @@ def test_a_result_of_nothing_leaves_no_stage_that_prints_errors_when_the_session
 
 WITH_JVM = """
 import os
+import threading
 from airflow_config_providers.spark.audit.session import audit_session
 
+seen, has_ended = set(), threading.Event()
+
+def look():
+    while not has_ended.wait(0.01):
+        seen.add("AIRFLOW_CONN_DB" in os.environ)
+
+threading.Thread(target=look, daemon=True).start()
 with audit_session("local[1]") as session:
+    has_ended.set()
     inherited = session._jvm.java.lang.System.getenv()
     of_worker = dict(session.sparkContext.parallelize([0], 1).flatMap(lambda _: os.environ.items()).collect())
     for name in ("AIRFLOW_CONN_DB", "VAULT_TOKEN", "AWS_REGION"):
         print(name, *(name in environ for environ in (os.environ, inherited, of_worker)))
+    print("seen by another thread while it starts:", seen)
 """
 
 
@@ -208,6 +218,7 @@ def test_the_jvm_and_its_workers_have_no_credentials_of_airflow_and_vault() -> N
         "AIRFLOW_CONN_DB True False False",
         "VAULT_TOKEN True False False",
         "AWS_REGION True True True",
+        "seen by another thread while it starts: {True}",
     ]
 
 

@@ -211,7 +211,7 @@ WRONG = {
     "name": ({"conn_type": "x", "extra": {"${book:db:a}": 1}}, "contains a reference"),
     "name-in-a-uri": ("mysql://h?${book:db:a}=1", "contains a reference"),
     "deep-in-a-uri": (f"mysql://h?a={'[' * 100}{']' * 100}", "nested too deeply"),
-    "deep": ({"conn_type": "x", "extra": "[" * 5000 + "]" * 5000}, "nested too deep"),
+    "deep": ({"conn_type": "x", "extra": "[" * 100_000 + "]" * 100_000}, "nested too deep"),
     "whole": ("${book:db:uri}", "The whole URI is a single reference"),
     "whole-extra": ({"conn_type": "x", "extra": "${book:db:extra}"}, "is not valid JSON"),
 }

@@ -769,10 +769,10 @@ def test_attack_60_a_refused_login_is_one_login_however_many_paths_there_are(vau
 
 def test_attack_60_threads_that_wait_for_a_refused_login_do_not_sign_in(vault):
     with contextlib.closing(provider_of(refused(vault, "userpass"))) as provider:
+        mount, numbers = vault.kv2, iter(range(64))
         vault.reset()
         vault.delay(50)
-        numbers = iter(range(64))
-        found = side_by_side(64, lambda: provider.get(f"{vault.kv2}/{next(numbers)}", {"password"}))
+        found = side_by_side(64, lambda: provider.get(f"{mount}/{next(numbers)}", {"password"}))
         assert {type(error) for error in found} == {AccessDeniedError}
         assert len({id(error) for error in found}) == 64
         assert len(vault.requests()) == 1

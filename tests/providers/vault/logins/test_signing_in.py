@@ -137,10 +137,10 @@ def test_definitions_that_differ_in_something_else_share_the_refusal(vault, tmp_
 def test_providers_that_sign_in_at_the_same_time_are_refused_once(vault) -> None:
     sessions, params = Sessions(), refused(vault)
     opened = [provider_of({**params, "timeout": str(number + 5)}, sessions) for number in range(8)]
+    path, numbers = f"{vault.kv2}/a", iter(range(8))
     vault.reset()
     vault.delay(30)
-    numbers = iter(range(8))
-    found = side_by_side(8, lambda: opened[next(numbers)].get(f"{vault.kv2}/a", {"k"}))
+    found = side_by_side(8, lambda: opened[next(numbers)].get(path, {"k"}))
     for provider in opened:
         provider.close()
     assert {type(error) for error in found} == {AccessDeniedError}

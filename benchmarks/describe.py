@@ -32,7 +32,7 @@ def layered(keys: int) -> LayeredConfig:
 
 
 def described(keys: int) -> list[rows.Row]:
-    return rows.described(KeySelection().of(layered(keys).entries()))
+    return rows.described(KeySelection().of(layered(keys).entries(defaults=False)))
 
 
 def history_of(files: list[str]) -> str:

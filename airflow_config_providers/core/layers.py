@@ -215,12 +215,16 @@ class LayeredConfig:
             return self.definition.is_secret("", beside_references(text))
         return bool(text) and self.definition.is_secret(key, text)
 
-    def entries(self) -> Mapping[str, ConfigEntry]:
+    def entries(self, *, defaults: bool = True) -> Mapping[str, ConfigEntry]:
         """
         Return every key that has a value, in a layer or by default, with its entry.
 
         A key that has several names is listed once, under the name that won. Its other names find the same value.
+
+        :param defaults: whether to include keys that have only their default
         """
+        if not defaults:
+            return _Entries(self, dict.fromkeys(self.settled), self._beaten)
         of_layers = (key for layer in self._layers for key in layer.configs)
         names = dict.fromkeys([*self.settled, *of_layers, *self._defaults])
         return _Entries(self, {name: None for name in names if name not in self._beaten}, self._beaten)

@@ -78,7 +78,9 @@ class DeployedConfigurations:
     def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
         one = admin(self._warn, caller=self._caller)
-        entries = one.describe_configs([resource], include_synonyms=True)[resource]
+        (entries,) = one.describe_configs(
+            [resource], include_synonyms=True, include_defaults=selection.includes_defaults
+        ).values()
         tasks = self._task_entries(resource) if selection.keys and resource.type is ResourceType.DAG else {}
         found = selection.of(entries, {key for had in tasks.values() for key in selection.keys if had and key in had})
         for doubt in (*self._doubts(resource, found), *self._misfits(resource, found)):

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
@@ -76,10 +75,16 @@ class KeySelection:
     notes: bool = False
     first: int | None = None
 
+    @property
+    def includes_defaults(self) -> bool:
+        """Whether keys that have only their default are among the selected ones."""
+        return self.defaults or bool(self.keys)
+
     def of(self, entries: Mapping[str, ConfigEntry], others: Container[str] = ()) -> list[ConfigEntry]:
         """
         Return the selected entries, in the order of their keys.
 
+        :param entries: all entries; with or without those of defaults, as ``includes_defaults`` says
         :param others: keys that exist elsewhere, so that it is no mistake to select them
         :raises ConfigException: a selected key does not exist
         """
@@ -88,10 +93,7 @@ class KeySelection:
         missing = (f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
         refuse(ConfigException, missing)
         selected = (key for key in self.keys if key in entries) if self.keys else entries
-        found = (entries[key] for key in sorted(selected))  # one by one, since each is made on request
-        if not (self.keys or self.defaults):
-            found = (entry for entry in found if entry.source is not ConfigSource.DEFAULT_CONFIG)
-        return list(islice(found, self.first))
+        return [entries[key] for key in sorted(selected)[: self.first]]  # each is made on request
 
 
 def described(entries: Sequence[ConfigEntry]) -> list[Row]:

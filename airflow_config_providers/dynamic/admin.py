@@ -120,6 +120,8 @@ class ConfigAdmin:
         self,
         resources: Collection[ConfigResource],
         include_synonyms: bool = False,
+        *,
+        include_defaults: bool = True,
     ) -> dict[ConfigResource, Mapping[str, ConfigEntry]]:
         """
         Return every key of ``resources``, settled over all layers.
@@ -127,6 +129,7 @@ class ConfigAdmin:
         Their origins name the versions that ``if_version`` expects.
 
         :param include_synonyms: whether entries have their synonyms, in order of precedence
+        :param include_defaults: whether to include keys that have only their default
         :raises UnknownResourceError: a resource does not exist, and nothing was ever stored for it
         :raises ConfigException: stored configuration cannot be read; lists all problems
         """
@@ -134,7 +137,7 @@ class ConfigAdmin:
         found: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
         for resource in resources:
             with reasons:
-                found[resource] = self._described(resource, snapshot).entries()
+                found[resource] = self._described(resource, snapshot).entries(defaults=include_defaults)
         if reasons:
             raise reasons.together()
         if include_synonyms:

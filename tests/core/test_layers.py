@@ -90,6 +90,14 @@ def test_a_default_is_described_and_not_submitted():
     assert config.settled == {}
 
 
+def test_entries_can_leave_out_keys_that_have_only_their_default():
+    definition = ConfigDef().define("k", ConfigType.INT, 5).define("set", ConfigType.INT, 5)
+
+    found = LayeredConfig([layer(S.DAG_CONFIG, {"set": "6"})], definition).entries(defaults=False)
+
+    assert {key: entry.value for key, entry in found.items()} == {"set": "6"}
+
+
 def test_entries_have_every_key_once():
     layers = [layer(S.DAG_CONFIG, {"a": "1", "b": "1"}), layer(S.RUN_CONFIG, {"b": "2", "c": "2"})]
 
@@ -297,6 +305,12 @@ def test_a_configuration_with_two_names_is_listed_once():
 
 def test_an_older_name_hides_the_default_of_the_current_one():
     assert list(settle(DAG_CONFIG={"old": "2"}).entries()) == ["old"]
+
+
+def test_entries_without_defaults_list_the_name_that_won():
+    entries = settle(STATIC_FILE_CONFIG={"new": "1"}, DAG_CONFIG={"old": "2"}).entries(defaults=False)
+
+    assert (list(entries), entries["new"].value) == (["old"], "2")
 
 
 def test_a_line_names_the_other_name():

@@ -72,6 +72,6 @@ def test_spark_says_nothing_of_a_key_of_the_job():
 )
 def test_a_key_is_sensitive_if_its_value_is_hidden(key: str, text: str, is_sensitive: bool):
     config = LayeredConfig([ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {key: text})], spark_definition())
-    (row,) = described(KeySelection().of(config.entries()))
+    (row,) = described(KeySelection().of(config.entries(defaults=False)))
 
     assert row["sensitive"] is is_sensitive

@@ -30,7 +30,7 @@ OF_DAG = ConfigLayer(
 
 def rows(*layers: ConfigLayer) -> list[Row]:
     layered = LayeredConfig(layers or (FILE, CONF, OF_DAG), spark_definition())
-    return described(KeySelection().of(layered.entries()))
+    return described(KeySelection().of(layered.entries(defaults=False)))
 
 
 def conf(configs: Mapping[str, str], source: ConfigSource = ConfigSource.DAG_CONFIG, name: str = "conf") -> ConfigLayer:

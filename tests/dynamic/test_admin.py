@@ -143,6 +143,13 @@ def test_every_layer_of_a_task_is_described(store):
     ]
 
 
+def test_keys_that_have_only_their_default_can_be_left_out(store):
+    one = admin(store)
+    one.incremental_alter_configs({TASK: [set_("cores", "6")]})
+
+    assert list(one.describe_configs([TASK], include_defaults=False)[TASK]) == ["cores"]
+
+
 def test_synonyms_are_left_out_where_nobody_asks_for_them(store):
     entry = admin(store).describe_configs([TASK])[TASK]["cores"]
 

@@ -20,7 +20,8 @@ exit codes:
 """
 
 _UNCHANGED: Final = """
-A nonzero exit code means that nothing changed, unless the error says that a server did not answer.
+A nonzero exit code means that nothing changed, unless the error says that a server did not answer, or that
+the change was made completely or not at all.
 """
 
 _OWN_CODES: Final = ""

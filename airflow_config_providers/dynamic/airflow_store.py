@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 EVENT: Final = "config_providers"
 """The prefix of the names of events in Airflow's audit log."""
 
-_WHOLE_OR_NOTHING: Final = "The change was made completely or not at all."
+_WHOLE_OR_NOTHING: Final = "The change was made completely or not at all. See the history."
 
 _REFUSED: Final = (
     "Airflow's database cannot keep what it was given: {} failed ({}). Nothing was changed. In MySQL, an entry of the "

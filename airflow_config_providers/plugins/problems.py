@@ -17,7 +17,9 @@ from starlette.responses import Response
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.deployment.failures import failure_of
 from airflow_config_providers.deployment.rows import as_json
+from airflow_config_providers.dynamic.database import unavailable
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, MalformedRequestError
+from airflow_config_providers.lazy import sa
 
 HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """The headers of every answer: only the user who asked may have it, and it is only JSON."""
@@ -59,6 +61,8 @@ class Problem:
         if isinstance(error, RequestValidationError):  # it also holds the input, which can be a secret
             return cls.of(MalformedRequestError(*(_place(one) for one in error.errors())))
         _log.error("A request failed with %s at %s.", type(error).__name__, _origin(error))
+        if isinstance(error, sa.exc.DBAPIError | sa.exc.TimeoutError):  # of Airflow, which asks it for each token
+            return cls.of(unavailable("answering a request", error))
         return cls(500, "failed", [f"The server failed with {type(error).__name__}. See its log."])
 
     @classmethod
